@@ -202,6 +202,53 @@ test \"no rows\" for p {
     );
 }
 
+/// The policy asks the agent for a verdict, the step for a text, and a mock answers the question that its value fits.
+#[test]
+fn an_agent_that_acts_and_verifies_is_mocked_by_the_types_of_its_answers() {
+    let text = "use desk
+
+tool desk.find(id: int) -> string read
+tool desk.close(id: int) -> string effect
+
+plan p() -> string {
+    policy { verify: agents }
+    step one = desk.close(id: 7)
+    step asked = ask desk(\"Write to the customer.\") -> string
+    reply asked
+}
+test \"confirmed\" for p {
+    mock desk.close => \"closed\"
+    mock desk.ask => { verified: true, why: \"seen\" }
+    mock desk.ask => \"written\"
+    expect reply == \"written\" && calls(desk.ask) == 2
+}
+test \"denied\" for p {
+    mock desk.close => \"closed\"
+    mock desk.ask => \"written\"
+    mock desk.ask => { verified: false, why: \"it is open\" }
+    expect error.class == \"validation.verify\"
+}
+test \"nobody verifies\" for p {
+    mock desk.close => \"closed\"
+    mock desk.ask => \"written\"
+    expect reply == \"written\" && calls(desk.ask) == 1
+}
+test \"nobody writes\" for p {
+    mock desk.close => \"closed\"
+    mock desk.ask => { verified: true, why: \"seen\" }
+}
+";
+    let bench = super::kit::bench(text);
+    let ran = bench.run(planrun_test::plantest::suite::SuiteOptions::default());
+    let faults: Vec<Vec<&str>> = ran
+        .iter()
+        .map(|ran| ran.faults.iter().map(|fault| &*fault.message).collect())
+        .collect();
+    let unanswered =
+        "`asked` calls `desk.ask`, but none of its mocks matches this call, or all are used up";
+    assert_eq!(faults, [vec![], vec![], vec![], vec![unanswered]]);
+}
+
 #[test]
 fn every_fix_of_a_test_leaves_nothing_to_find() {
     let plan = plan();

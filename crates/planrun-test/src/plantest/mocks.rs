@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::test::{Mock, MockReaction, Reaction as Written, Test};
-use planrun_lang::types::{ErrorClass, Signature, Validation, encode};
+use planrun_lang::types::{ErrorClass, Fit, Signature, Validation, encode, fit, without_absent};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
@@ -145,7 +145,9 @@ impl Source for Mocks {
             if !is_for(mock, call) {
                 continue;
             }
-            let Some(reaction) = next(mock, used[*index]) else {
+            let signature = &call.request.signature;
+            let reaction = next(mock, used[*index]);
+            let Some(reaction) = reaction.filter(|reaction| fits(mock, reaction, signature)) else {
                 continue;
             };
             used[*index] += 1;
@@ -158,10 +160,26 @@ impl Source for Mocks {
     fn knows(&self, signature: &Signature) -> bool {
         let mut mocks = self.order.iter().map(|index| &self.test.mocks[*index]);
         mocks.any(|mock| {
-            mock.signature
-                .as_ref()
-                .is_some_and(|known| is_same(known, signature))
+            let same = mock.signature.as_ref();
+            let same = same.is_some_and(|known| is_same(known, signature));
+            same && mock
+                .reactions
+                .iter()
+                .any(|reaction| fits(mock, reaction, signature))
         })
+    }
+}
+
+/// Returns true if a reaction of a mock may be the outcome of a call with this signature. The calls of one model or
+/// agent expect results of different types, and a mock of it may have any of them.
+fn fits(mock: &Mock, reaction: &MockReaction, signature: &Signature) -> bool {
+    let own = mock.signature.as_ref().map(|own| &own.returns);
+    match &reaction.reaction {
+        Written::Value(code) => {
+            let expected = &signature.returns;
+            own == Some(expected) || !matches!(fit(&code.ty, expected), Fit::Cannot(_))
+        }
+        Written::Generated | Written::Fail { .. } | Written::Crash { .. } => true,
     }
 }
 
@@ -171,11 +189,15 @@ fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
         .signature
         .as_ref()
         .map_or_else(|| !is_system(signature), |known| is_same(known, signature));
+    // A null that is left out of a call at any depth is not part of its arguments.
+    let sent = |name: &str, value: &Value| match signature.parameter(name) {
+        Some(parameter) => without_absent(value, &parameter.ty),
+        None => value.clone(),
+    };
     let argument = |name: &str| call.request.arguments.get(name).unwrap_or(&Value::Null);
     let equal = |(name, expected): &(Arc<str>, Code)| {
-        Slots::none()
-            .evaluate(expected)
-            .is_ok_and(|expected| expected == *argument(name))
+        let expected = Slots::none().evaluate(expected);
+        expected.is_ok_and(|expected| sent(name, &expected) == sent(name, argument(name)))
     };
     same && mock.arguments.iter().all(equal)
 }
