@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 
 use planrun_lang::diag::render::{visible_line, visible_text};
+use planrun_lang::format;
 use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::{ast, json};
 use planrun_lang::value::counted;
+use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 
 use super::FileRun;
@@ -91,12 +94,19 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
             RunOptions::default()
         }
     };
+    let (workspace, host) = (&tested.workspaces[file.project], RealHost);
+    let text_form = text_form(&file.suite.source, &file.suite.checked.tree);
+    let text_form = text_form.map(|source| {
+        let checked = workspace.check(&source);
+        Suite::new(source, checked)
+    });
+    let suite = text_form.as_ref().unwrap_or(&file.suite);
     let reproduces = |test: &str| {
-        let source = &file.suite.source;
+        let source = &suite.source;
         let start = source.text().len();
         let source = SourceFile::new(source.name(), format!("{}\n{test}", source.text()));
-        let checked = tested.workspaces[file.project].check(&source);
-        let suite = Suite::new(source, checked).with_recordings(&planrun_tools::host::RealHost);
+        let checked = workspace.check(&source);
+        let suite = Suite::new(source, checked).with_recordings(&host);
         let Some(prepared) = suite
             .cases()
             .into_iter()
@@ -119,7 +129,14 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
             .iter()
             .any(|breach| breach.name() == discovery.breach.name())
     };
-    reproducer(&file.suite, discovery, &reproduces)
+    reproducer(suite, discovery, &reproduces)
+}
+
+/// Returns the text form of a file in JSON form, next to it; `None` for a file that is text. A test is printed as text.
+fn text_form(source: &SourceFile, tree: &ast::File) -> Option<SourceFile> {
+    let text = format::print(tree).filter(|_| json::is_json(source))?;
+    let name = source.name().replace(json::ENDING, ".plan");
+    Some(SourceFile::new(name, text))
 }
 
 /// Renders the discoveries for people.

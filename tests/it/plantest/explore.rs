@@ -388,3 +388,133 @@ fn what_is_found_is_shown_again_by_the_test_that_is_printed() {
         std::fs::write(&path, &text).unwrap();
     }
 }
+
+#[test]
+fn what_is_found_in_the_json_form_is_shown_as_text() {
+    let text = TROUBLED.replace("${not} ", "");
+    let folder = folder([("trouble.plan", &text)]);
+    let printed = explored(folder.path());
+    let file = folder.path().join("trouble.plan");
+    let exported = planrun(["export", "trouble.plan"])
+        .within(folder.path())
+        .run();
+    std::fs::write(file.with_extension("plan.json"), exported.stdout).unwrap();
+    std::fs::remove_file(file).unwrap();
+    let of_json = explored(folder.path());
+    assert_eq!(of_json.replace("plan.json", "plan"), printed);
+}
+
+const SECRETS: &str = r#"use x
+
+tool x.login(user: string) -> { token: secret, n: int } read
+tool x.use(token: secret, n: int) -> { n: int } effect
+tool x.note(token: secret) -> { text: string } read
+
+plan generated(user: string) -> int {
+    step login = x.login(user: user)
+    step used = x.use(token: login.token, n: 1)
+    reply 12 / used.n
+}
+
+plan both(user: string) -> string {
+    step one = x.login(user: user)
+    step two = x.login(user: user)
+    step note = x.note(token: one.token)
+    reply "${note.text} ${two.n}"
+}
+
+test "made up" for generated {
+    given { user: "kim" }
+    mock x.login => generated
+    mock x.use => generated
+}
+
+test "one answer after the other" for both {
+    given { user: "kim" }
+    mock x.login => { token: "tok-1-of-two", n: 1 }, then { token: "tok-2-of-two", n: 2 }
+    mock x.note => { text: "used ${token}" }
+    expect size(reply) > 0
+}
+"#;
+
+/// The reports of a run are redacted, and a test with `[redacted]` in it would be another test.
+#[test]
+fn what_is_found_behind_secrets_is_shown_again() {
+    let folder = folder([("secrets.plan", SECRETS)]);
+    let printed = explored(folder.path());
+    assert!(!printed.contains("[redacted]"), "{printed}");
+    let parts = printed.split("\n\n");
+    let tests: Vec<&str> = parts.filter(|part| part.starts_with("test ")).collect();
+    assert_eq!(tests.len(), 2, "{printed}");
+    for test in tests {
+        let file = folder.path().join("secrets.plan");
+        std::fs::write(&file, format!("{SECRETS}\n{test}\n")).unwrap();
+        let run = |seeds: &str| {
+            planrun(["test", "-k", "explored:", "--seeds", seeds, "."])
+                .within(folder.path())
+                .run()
+        };
+        if test.contains("--seeds") {
+            assert_eq!(run("0").status, 0, "{test}");
+            let flaky = run("8");
+            assert_eq!(flaky.status, 1, "{test}\n{flaky:?}");
+            assert!(
+                flaky.stdout.contains("fails in the order of seed"),
+                "{flaky:?}"
+            );
+        } else {
+            let failed = run("0");
+            assert!(
+                failed.stdout.contains("(validation.expression: divide by"),
+                "{test}\n{failed:?}"
+            );
+        }
+    }
+}
+
+/// The printed test has no recording, so it contains the recorded answers.
+#[test]
+fn what_is_found_with_a_recording_is_shown_again() {
+    let plan = r#"use x
+
+tool x.find(id: int) -> { n: int } read fails gone
+
+plan it(id: int) -> int {
+    step one = x.find(id: id)
+    step two = x.find(id: one.n)
+        recover tool.gone => { n: 0 }
+    reply one.n / two.n
+}
+
+test "recorded" for it {
+    given { id: 1 }
+    expect reply == 2
+}
+"#;
+    let answers = [(1, 4), (4, 2)].map(|(id, n)| {
+        let path = if id == 1 { "one" } else { "two" };
+        format!(
+            "  - path: {path}\n    call: 1\n    tool: x.find\n    contract: CONTRACT\n    arguments:\n      id: {id}\n    value:\n      n: {n}\n"
+        )
+    });
+    let bench = bench(plan);
+    let calls = bench.suite.checked.plans[0].tool_calls();
+    let contract = calls.map(|signature| signature.digest()).next().unwrap();
+    let recording = format!("version: 1\ncalls:\n{}", answers.concat());
+    let recording = recording.replace("CONTRACT", &format!("\"{contract}\""));
+    let folder = folder([
+        ("it.plan", plan),
+        ("recordings/it__recorded.yaml", &recording),
+    ]);
+    let printed = explored(folder.path());
+    let test = printed.split("\n\n").find(|part| part.starts_with("test "));
+    let test = test.unwrap();
+    std::fs::write(folder.path().join("it.plan"), format!("{plan}\n{test}\n")).unwrap();
+    let output = planrun(["test", "-k", "explored:", "."])
+        .within(folder.path())
+        .run();
+    assert!(
+        output.stdout.contains("(validation.expression: divide by"),
+        "{test}\n{output:?}"
+    );
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use planrun_lang::call::{CallError, CallOutcome};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::source::Span;
 use planrun_lang::types::{Effect, ErrorClass, Signature, Validation};
@@ -73,6 +73,8 @@ pub struct Called {
     pub arguments: Value,
     pub key: Arc<str>,
     pub effect: Effect,
+    /// The result, as it arrived: nothing is redacted. `None` if a source of answers did not give one.
+    pub answer: Option<Answer>,
     /// The class of its error; `None` if it succeeded or its end is unknown.
     pub failed: Option<ErrorClass>,
     /// Whether it may have had an effect: it succeeded, or its answer was lost or violates the contract.
@@ -185,6 +187,10 @@ impl World {
             arguments: request.arguments.clone(),
             key: request.idempotency_key.clone(),
             effect: request.signature.effect,
+            answer: match reaction {
+                Some(Reaction::Answer(Ok(answer))) => Some(answer.clone()),
+                Some(Reaction::Answer(Err(_)) | Reaction::Crash { .. }) | None => None,
+            },
             failed,
             happened,
             crashed,

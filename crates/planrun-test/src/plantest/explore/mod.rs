@@ -8,9 +8,11 @@ mod reproduce;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use planrun_lang::protocol::StepState;
+use indexmap::IndexMap;
+use planrun_lang::call::Answer;
 use planrun_lang::sema::test::{Mock, Reaction, raisable, without_indices};
-use planrun_lang::types::{ErrorClass, Signature};
+use planrun_lang::types::{ErrorClass, Signature, decode};
+use planrun_lang::value::Value;
 use rayon::prelude::*;
 
 use super::case::Case;
@@ -39,9 +41,9 @@ pub struct Discovery {
     pub fault: Fault,
     pub breach: Breach,
     /// The tool that is called at the fault, with its arguments.
-    pub called: Option<(Arc<Signature>, planrun_lang::value::Value)>,
-    /// The results that were generated in that run, as lines of a test.
-    pub generated: Vec<String>,
+    pub called: Option<(Arc<Signature>, Value)>,
+    /// The results of that run that no mock of the test gives, as lines of a test: generated and recorded ones.
+    pub answers: Vec<String>,
     /// Further lines for the test: the answer about an unknown outcome, and the usual outcome of a run that depends
     /// on the order.
     pub extra_lines: Vec<String>,
@@ -62,7 +64,7 @@ struct Trial {
     fault: Fault,
     /// The answer given if the outcome of the call is unknown; `None` for no answer.
     happened: Option<bool>,
-    called: Option<(Arc<Signature>, planrun_lang::value::Value)>,
+    called: Option<(Arc<Signature>, Value)>,
 }
 
 impl Trial {
@@ -107,7 +109,7 @@ pub fn explore(
             let found = run_trial(environment, program, cases[trial.case], trial, base);
             found
                 .into_iter()
-                .map(|(breach, generated)| (index, breach, generated))
+                .map(|(breach, answers)| (index, breach, answers))
                 .collect()
         })
         .collect();
@@ -116,7 +118,7 @@ pub fn explore(
         discoveries: Vec::new(),
     };
     let mut reported: BTreeSet<(String, &'static str, String)> = BTreeSet::new();
-    for (index, breach, generated) in found.into_iter().flatten() {
+    for (index, breach, answers) in found.into_iter().flatten() {
         let trial = &trials[index];
         let case = cases[trial.case];
         let place = without_indices(trial.fault.path());
@@ -132,7 +134,7 @@ pub fn explore(
                 fault,
                 breach,
                 called,
-                generated,
+                answers,
                 extra_lines,
             });
         }
@@ -144,12 +146,7 @@ pub fn explore(
 fn extra_line(trial: &Trial, base: &Played) -> Option<String> {
     if matches!(trial.fault, Fault::Order(_)) {
         let outcome = base.outcome.as_ref()?;
-        // A reply that would be redacted must not be written into a test.
-        let reply = outcome
-            .reply
-            .as_ref()
-            .filter(|reply| outcome.redacted_reply().as_ref() == Some(*reply));
-        return Some(match reply {
+        return Some(match &outcome.reply {
             Some(reply) => format!("expect reply == {}", reproduce::literal(reply)),
             None => format!("expect status == \"{}\"", base.state),
         });
@@ -162,11 +159,7 @@ fn extra_line(trial: &Trial, base: &Played) -> Option<String> {
     if !trial.happened.filter(|_| is_unknown)? {
         return Some(format!("answer {path} => {{ happened: false }}"));
     }
-    let steps = base.outcome.as_ref()?.steps();
-    let output = steps
-        .iter()
-        .find(|step| *step.path == *path)
-        .map(|step| reproduce::literal(&step.output))?;
+    let output = reproduce::literal(outputs_by_path(base).get(path)?);
     Some(format!(
         "answer {path} => {{ happened: true, value: {output} }}"
     ))
@@ -313,9 +306,14 @@ fn run_trial(
         Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => {}
     }
     let mut doubles = doubles(environment, case, options);
+    let outputs = || outputs_by_path(base).into_iter();
     let unknown_outcomes = trial.happened.map(|happened| UnknownOutcomes {
         happened,
-        results: outputs_by_path(base),
+        results: Arc::new(
+            outputs()
+                .map(|(path, output)| (path, output.to_json()))
+                .collect(),
+        ),
     });
     doubles.responder = doubles.responder.with_unknown_outcomes(unknown_outcomes);
     match &trial.fault {
@@ -339,55 +337,64 @@ fn run_trial(
     if matches!(trial.fault, Fault::Order(_)) {
         found.extend(differs(base, &played));
     }
-    let generated = if matches!(trial.fault, Fault::Edge(_)) && !found.is_empty() {
+    // The test that reproduces it has no recording.
+    let has_answers = matches!(trial.fault, Fault::Edge(_)) || case.recording.is_some();
+    let answers = if has_answers && !found.is_empty() {
         mock_lines(&played)
     } else {
         Vec::new()
     };
     found
         .into_iter()
-        .map(|breach| (breach, generated.clone()))
+        .map(|breach| (breach, answers.clone()))
         .collect()
 }
 
 /// Returns the results of the calls of a run, as lines of a test.
 fn mock_lines(played: &Played) -> Vec<String> {
-    let steps = played
-        .outcome
-        .as_ref()
-        .map(Outcome::steps)
-        .unwrap_or_default();
-    let called = steps
-        .into_iter()
-        .filter(|step| step.status == StepState::Completed);
-    let lines = called.filter_map(|step| {
-        let (tool, output) = (step.tool?, reproduce::literal(&step.output));
-        let tool = tool
-            .split('.')
-            .map(reproduce::word)
-            .collect::<Vec<_>>()
-            .join(".");
-        Some(format!(
-            "mock {tool}{} => {output}",
-            reproduce::arguments(&step.arguments)
-        ))
-    });
-    lines.collect()
+    let mut mocks: IndexMap<String, Vec<String>> = IndexMap::new();
+    for call in &played.calls {
+        let Some(output) = output_of(call) else {
+            continue;
+        };
+        let (namespace, name) = (&call.signature.namespace, &call.signature.name);
+        let (namespace, name) = (reproduce::word(namespace), reproduce::word(name));
+        let arguments = reproduce::arguments(&call.arguments);
+        let mock = format!("mock {namespace}.{name}{arguments}");
+        let outputs = mocks.entry(mock).or_default();
+        outputs.push(reproduce::literal(&output));
+    }
+    let line = |(mock, mut outputs): (String, Vec<String>)| {
+        // The last outcome answers all further calls.
+        while let [.., before, last] = outputs.as_slice()
+            && before == last
+        {
+            outputs.pop();
+        }
+        format!("{mock} => {}", outputs.join(", then "))
+    };
+    mocks.into_iter().map(line).collect()
 }
 
-/// Returns the outputs of the steps of a run, by their paths.
-fn outputs_by_path(played: &Played) -> Arc<BTreeMap<Arc<str>, serde_json::Value>> {
-    let steps = played
-        .outcome
-        .as_ref()
-        .map(Outcome::steps)
-        .unwrap_or_default();
-    Arc::new(
-        steps
-            .into_iter()
-            .map(|step| (step.path, step.output.to_json()))
-            .collect(),
-    )
+/// Returns the result of a call as a value of the declared type.
+fn output_of(call: &Called) -> Option<Value> {
+    Some(match call.answer.as_ref()? {
+        Answer::Value(value) => value.clone(),
+        Answer::Json(json) => {
+            decode(json, &call.signature.returns).unwrap_or_else(|_| Value::from_json(json))
+        }
+    })
+}
+
+/// Returns the outputs of the steps of a run, by their paths. The reports are redacted, so the results of calls are
+/// taken as they arrived.
+fn outputs_by_path(played: &Played) -> BTreeMap<Arc<str>, Value> {
+    let steps = played.outcome.as_ref().map(Outcome::steps);
+    let reported = steps.unwrap_or_default().into_iter();
+    let called = played.calls.iter();
+    let called = called.filter_map(|call| Some((call.path.clone(), output_of(call)?)));
+    let reported = reported.map(|step| (step.path, step.output));
+    reported.chain(called).collect()
 }
 
 /// Returns a violation if two orders have different outcomes.

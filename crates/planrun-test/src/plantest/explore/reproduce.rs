@@ -39,7 +39,7 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
     let source: &SourceFile = &suite.source;
     let items = suite.checked.tree.items.iter();
     let written = items.filter_map(|item| match &item.kind {
-        ast::ItemKind::Test(written) if written.name.span == test.span => Some(written),
+        ast::ItemKind::Test(written) if written.name.text == test.name => Some(written),
         _ => None,
     });
     let mut lines = Vec::new();
@@ -63,7 +63,7 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
                 let is_generated = |outcome: &ast::MockOutcome| {
                     matches!(outcome.kind, ast::MockOutcomeKind::Generated)
                 };
-                discovery.generated.is_empty() || !outcomes.iter().all(is_generated)
+                discovery.answers.is_empty() || !outcomes.iter().all(is_generated)
             }
             ast::TestStatementKind::Signal { .. } => true,
             ast::TestStatementKind::Answer { path, .. } => {
@@ -80,7 +80,7 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
         }
     }
     lines.extend(order_line(discovery));
-    lines.extend(discovery.generated.iter().cloned());
+    lines.extend(discovery.answers.iter().cloned());
     lines.extend(discovery.extra_lines.iter().cloned());
     lines
 }
@@ -150,7 +150,7 @@ fn written(suite: &Suite, discovery: &Discovery, lines: &[String]) -> String {
     let source: &SourceFile = &suite.source;
     let items = suite.checked.tree.items.iter();
     let plan = items.filter_map(|item| match &item.kind {
-        ast::ItemKind::Test(written) if written.name.span == discovery.case.test.span => {
+        ast::ItemKind::Test(written) if written.name.text == discovery.case.test.name => {
             let namespace = written
                 .namespace
                 .as_ref()
