@@ -323,6 +323,130 @@ test "one first" for it {
 }
 
 #[test]
+fn a_snapshot_that_hangs_on_the_order_is_flaky_and_not_taken() {
+    let text = r#"use a
+
+tool a.next() -> { n: int } read
+
+plan it() -> int[] {
+    step one = a.next()
+    step two = a.next()
+    reply [one.n, two.n]
+}
+
+test "one first" for it {
+    mock a.next => { n: 1 }, then { n: 2 }
+    snapshot reply
+}
+"#;
+    let folder = folder([("it.plan", text)]);
+    let run = |arguments: &[&str]| test(folder.path(), arguments);
+    let flaky = run(&["--seeds", "20", "--accept"]);
+    assert_eq!(
+        (flaky.status, counts(&flaky)),
+        (1, "0 passed, 1 failed"),
+        "{flaky:?}"
+    );
+    assert!(
+        flaky.stdout.contains(": its reply is different"),
+        "{}",
+        flaky.stdout
+    );
+    assert_eq!(snapshots(folder.path()), [""; 0]);
+    assert_eq!(run(&["--accept"]).status, 0);
+    let flaky = run(&["--seeds", "20", "--unreferenced", "delete"]);
+    assert_eq!(
+        (flaky.status, counts(&flaky)),
+        (1, "0 passed, 1 failed"),
+        "the snapshot has a test"
+    );
+    assert_eq!(snapshots(folder.path()).len(), 1);
+}
+
+#[test]
+fn snapshots_of_files_that_are_gone_are_told_and_removed() {
+    let folder = folder([
+        ("it.plan", KEPT),
+        ("more/gone.plan", KEPT),
+        ("more/bare.plan", KEPT),
+        ("more/broken.plan", KEPT),
+        ("more/ignored.plan", KEPT),
+        (
+            "more/snapshots/lib__graph.snap",
+            "---\nsource: src/lib.rs\n---\n1\n",
+        ),
+    ]);
+    let run = |arguments: &[&str]| test(folder.path(), arguments);
+    assert_eq!(run(&["--accept"]).status, 0);
+    let more = |name: &str| folder.path().join("more").join(name);
+    std::fs::rename(more("gone.plan"), folder.path().join("moved.plan")).unwrap();
+    let (plan, _) = KEPT.split_once("test \"kept\"").unwrap();
+    std::fs::write(more("bare.plan"), plan).unwrap();
+    // Nothing is known about the tests of these files.
+    std::fs::write(more("broken.plan"), KEPT.replace("plan it", "plan at")).unwrap();
+    std::fs::write(folder.path().join(".ignore"), "ignored.plan\n").unwrap();
+    let told = run(&["--accept", "."]);
+    let unused = |output: &Output| -> Vec<String> {
+        let lines = output.stderr.lines();
+        let names = lines.filter_map(|line| line.split_once("uses the snapshot `more/snapshots/"));
+        let names = names.filter_map(|(_, rest)| rest.split_once("__"));
+        names.map(|(name, _)| name.to_owned()).collect()
+    };
+    let expected = [["bare"; 5], ["gone"; 5]].concat();
+    assert_eq!(unused(&told), expected, "{told:?}");
+    assert_eq!(
+        unused(&run(&["it.plan"])),
+        [""; 0],
+        "who runs one file asks about that file"
+    );
+    assert_eq!(unused(&run(&["-k", "drawn", "."])), [""; 0]);
+    for arguments in [&["--coverage"], &["."]] {
+        let all = [arguments.as_slice(), &["--unreferenced", "delete"]].concat();
+        let removed = run(&all);
+        let count = if arguments == &["."] {
+            ""
+        } else {
+            ", 10 snapshots removed"
+        };
+        assert!(removed.stdout.contains(count), "{removed:?}");
+        let mut left: Vec<String> = std::fs::read_dir(more("snapshots"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        left.sort();
+        assert_eq!(left.len(), 11, "{left:?}");
+        assert!(left[..5].iter().all(|name| name.starts_with("broken__")));
+        assert!(left[5..10].iter().all(|name| name.starts_with("ignored__")));
+        assert_eq!(left[10], "lib__graph.snap");
+    }
+}
+
+#[test]
+fn a_file_with_two_names_is_tested_once() {
+    let folder = folder([("sub/it.plan", KEPT)]);
+    let whole = folder.path().canonicalize().unwrap();
+    let whole = whole.join("sub/it.plan").display().to_string();
+    let names = [
+        "sub/it.plan",
+        "./sub/it.plan",
+        "sub/../sub/it.plan",
+        &whole,
+        "sub",
+        ".",
+    ];
+    assert_eq!(test(folder.path(), &["--accept"]).status, 0);
+    let output = test(folder.path(), &names);
+    assert_eq!(
+        (output.status, counts(&output)),
+        (0, "3 passed"),
+        "{output:?}"
+    );
+    let check = names.iter().fold(planrun(["check"]), Program::argument);
+    let checked = check.within(folder.path()).run();
+    assert_eq!(checked.stderr, "no problems found in 1 file\n");
+}
+
+#[test]
 fn findings_that_a_test_expects_are_no_hindrance() {
     let text = "plan it() -> int {\n    let idle = 1\n    reply fund\n}\n\ntest \"it is wrong\" for it {\n    expect diagnostics [unknown-name, unused-let]\n    snapshot diagnostics\n}\n\nplan fine() -> int {\n    reply 1\n}\n\ntest \"another plan of the file runs\" for fine {\n    expect reply == 1\n}\n";
     let folder = folder([("it.plan", text)]);

@@ -12,6 +12,7 @@ use planrun_lang::sema::test::{Snapshot, SnapshotOf, Test};
 use planrun_lang::sema::{CheckedFile, Plan};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast;
+use planrun_lang::value::shortened;
 use planrun_tools::host::{Host, RealHost};
 
 use super::case::{Case, cases};
@@ -22,6 +23,7 @@ use super::responder::ScriptedResponder;
 use super::trace::trace;
 use super::verdict::{fault, faults, unused};
 use super::world::Source;
+use crate::plantest::MAX_QUOTED;
 use planrun_core::run::{Order, Outcome, Program};
 use planrun_runs::driver::{Observer, Silence};
 
@@ -67,6 +69,27 @@ pub struct Ran {
 pub struct SnapshotText {
     pub snapshot: Snapshot,
     pub text: String,
+}
+
+impl SnapshotText {
+    /// Returns the fault of the same snapshot having another text in another run; `None` if they are the same.
+    fn fault(&self, other: &Self) -> Option<Diagnostic> {
+        let (mut lines, mut other) = (self.text.lines(), other.text.lines());
+        loop {
+            let (line, other) = (lines.next(), other.next());
+            if line.is_none() && other.is_none() {
+                return None;
+            }
+            if line != other {
+                let message = format!("its {} is different", self.snapshot.of.name());
+                let found = Diagnostic::new(&codes::tests::SNAPSHOT, self.snapshot.span, message);
+                let text = |line: Option<&str>| {
+                    line.map_or("nothing".to_owned(), |line| shortened(line, MAX_QUOTED))
+                };
+                return Some(found.expected(text(line), text(other)));
+            }
+        }
+    }
 }
 
 /// How cases are run.
@@ -245,8 +268,9 @@ impl Suite {
         let played = perform(options.run, observer);
         ran.faults.extend(faults(&played));
         ran.unused.clone_from(&played.unused);
-        ran.snapshots.extend(snapshot_texts(program, case, &played));
+        let texts = snapshot_texts(program, case, &played);
         if !ran.faults.is_empty() {
+            ran.snapshots.extend(texts);
             return Some(played);
         }
         for seed in 0..options.seeds {
@@ -255,8 +279,12 @@ impl Suite {
                 ..options.run
             };
             let other = perform(options, &mut Silence);
-            let found = faults(&other);
-            if let Some(first) = found.into_iter().next() {
+            let found = faults(&other).into_iter().next();
+            let found = found.or_else(|| {
+                let mut texts = texts.iter().zip(snapshot_texts(program, case, &other));
+                texts.find_map(|(text, other)| text.fault(&other))
+            });
+            if let Some(first) = found {
                 let message = format!(
                     "it passes in source order, but fails in the order of seed {seed}: {}",
                     first.message
@@ -266,6 +294,7 @@ impl Suite {
                 break;
             }
         }
+        ran.snapshots.extend(texts);
         Some(played)
     }
 
