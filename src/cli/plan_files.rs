@@ -31,8 +31,10 @@ pub enum PlanFile {
 /// The plan files found for a set of paths.
 #[derive(Debug, Default)]
 pub struct PlanFiles {
-    /// In path order, without duplicates.
+    /// In path order, each file once.
     pub files: Vec<PlanFile>,
+    /// The folders that were searched, the current one as an empty path.
+    pub folders: BTreeSet<PathBuf>,
     /// Folders that could not be read.
     pub problems: Vec<Problem>,
 }
@@ -43,24 +45,25 @@ pub struct PlanFiles {
 /// # Errors
 /// Returns an error if a path does not exist.
 pub fn find(paths: &[PathBuf]) -> Result<PlanFiles, Failure> {
-    let mut found = BTreeSet::new();
-    let mut problems = Vec::new();
+    let mut found = PlanFiles::default();
     for path in paths {
-        if path.as_os_str() == STDIN {
-            found.insert(PlanFile::Stdin);
-            continue;
-        }
-        let kind = fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
-        if kind.is_dir() {
-            walk(path, &mut found, &mut problems);
+        let kind = if path.as_os_str() == STDIN {
+            None
         } else {
-            found.insert(PlanFile::Path(tidy(path).to_owned()));
+            Some(fs::metadata(path).map_err(|error| cannot_open(path, &error))?)
+        };
+        if kind.is_some_and(|kind| kind.is_dir()) {
+            walk(path, &mut found);
+        } else {
+            found.files.push(PlanFile::of(path));
         }
     }
-    Ok(PlanFiles {
-        files: found.into_iter().collect(),
-        problems,
-    })
+    if paths.len() > 1 {
+        let mut known = BTreeSet::new();
+        found.files.retain(|file| known.insert(file.identity()));
+    }
+    found.files.sort();
+    Ok(found)
 }
 
 /// Reads one plan. Bytes that are not a plan text are a diagnostic, not an error.
@@ -161,6 +164,22 @@ impl PlanFile {
         }
     }
 
+    /// Returns the same path for all spellings of the file's path. A link to a file is a file of its own, since its
+    /// folder decides about its project.
+    fn identity(&self) -> PathBuf {
+        let Self::Path(path) = self else {
+            return PathBuf::new();
+        };
+        let Some(name) = path.file_name() else {
+            return path.clone();
+        };
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        fs::canonicalize(folder).map_or_else(|_| path.clone(), |folder| folder.join(name))
+    }
+
     /// Returns the name for reports, with `/` between folders.
     #[must_use]
     pub fn name(&self) -> String {
@@ -171,7 +190,7 @@ impl PlanFile {
     }
 }
 
-fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Problem>) {
+fn walk(folder: &Path, found: &mut PlanFiles) {
     for entry in WalkBuilder::new(folder).require_git(false).build() {
         match entry {
             Ok(entry) => {
@@ -180,11 +199,15 @@ fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Proble
                     .file_type()
                     .is_some_and(|kind| kind.is_file() || kind.is_symlink());
                 if is_file && is_plan(entry.path()) {
-                    found.insert(PlanFile::Path(tidy(entry.path()).to_owned()));
+                    found.files.push(PlanFile::of(entry.path()));
+                } else if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                    let folder = entry.path();
+                    let folder = folder.strip_prefix(".").unwrap_or(folder);
+                    found.folders.insert(folder.to_owned());
                 }
             }
             Err(error) => {
-                problems.push(Problem {
+                found.problems.push(Problem {
                     file: None,
                     message: format!("cannot read a folder: {error}"),
                 });

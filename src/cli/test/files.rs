@@ -1,6 +1,6 @@
 //! Reads and checks the files with tests, each in its project.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +23,10 @@ pub(crate) struct Tested {
     /// By the index of the project.
     pub environments: Vec<TestEnvironment>,
     pub workspaces: Vec<Workspace>,
+    /// The folders that were searched for files with tests.
+    pub folders: BTreeSet<PathBuf>,
+    /// The names of the files that were read and have no tests.
+    pub without_tests: BTreeSet<String>,
     /// The errors in the projects' own files, and in files that are not text.
     pub reports: Vec<FileReport>,
     pub problems: Vec<Problem>,
@@ -49,7 +53,9 @@ pub(crate) struct TestedFile {
 /// Returns an error if a path does not exist, or a project cannot be used.
 pub(crate) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
     let mut tested = open_all(paths, folder)?;
-    tested.files.retain(|file| has_tests(&file.suite));
+    let without_tests = &tested.without_tests;
+    let has_tests = |file: &TestedFile| !without_tests.contains(file.suite.source.name());
+    tested.files.retain(has_tests);
     Ok(tested)
 }
 
@@ -86,12 +92,20 @@ pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Teste
         files: Vec::new(),
         environments,
         workspaces,
+        folders: found.folders,
+        without_tests: BTreeSet::new(),
         reports,
         problems: found.problems,
     };
     for read in read {
         match read {
-            Read::File(file) => tested.files.push(*file),
+            Read::File(file) => {
+                if !has_tests(&file.suite) {
+                    let name = file.suite.source.name().to_owned();
+                    tested.without_tests.insert(name);
+                }
+                tested.files.push(*file);
+            }
             Read::Broken(report) => tested.reports.push(report),
             Read::Problem(problem) => tested.problems.push(problem),
         }

@@ -1,15 +1,18 @@
 //! Compares snapshots in source order, and reports differences with the case they belong to.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_tools::host::Host;
 
 use super::FileRun;
-use super::files::Tested;
+use super::files::{Tested, TestedFile};
 use crate::cli::{Failure, Terminal};
-use planrun_test::plantest::snapshot::{Kept, Mode, Place, Settled, SnapshotError, Store, Verdict};
+use planrun_runs::runs::file_name;
+use planrun_test::plantest::snapshot::{
+    Kept, LeftBehind, Mode, Place, Settled, SnapshotError, Store, Verdict, left_behind,
+};
 use planrun_test::plantest::suite::Ran;
 
 /// The results of the snapshots of all files.
@@ -44,12 +47,19 @@ pub(super) fn settle(
     options: SnapshotOptions,
     terminal: Terminal,
 ) -> Result<Snapshots, Failure> {
+    let failure = |error: SnapshotError| Failure::Environment(error.to_string());
     let mut sum = Snapshots::default();
     for (project, workspace) in tested.workspaces.iter().enumerate() {
         let store = Store::new(host, &workspace.project.root, options.mode);
-        for run in runs.iter_mut().filter(|run| run.file.project == project) {
-            one_file(&store, run, &mut sum, terminal)
-                .map_err(|error| Failure::Environment(error.to_string()))?;
+        // The tests of a file with errors are not all known.
+        let has_tests = |file: &TestedFile| {
+            let name = file.suite.source.name();
+            file.suite.broken.is_empty() && !tested.without_tests.contains(name)
+        };
+        let is_settled =
+            |run: &&mut FileRun<'_>| run.file.project == project && has_tests(run.file);
+        for run in runs.iter_mut().filter(is_settled) {
+            one_file(&store, run, &mut sum, terminal).map_err(failure)?;
         }
         if options.complete {
             let left = if options.removes {
@@ -57,16 +67,45 @@ pub(super) fn settle(
             } else {
                 store.unreferenced()
             };
-            let left = left.map_err(|error| Failure::Environment(error.to_string()))?;
-            if options.removes {
-                sum.removed += left.len();
-            } else {
-                sum.unreferenced
-                    .extend(left.iter().map(|path| path.display().to_string()));
-            }
+            sum.unused(&left.map_err(failure)?, options);
         }
     }
+    if options.complete {
+        let left = left_behind_in(host, tested).map_err(failure)?;
+        if options.removes {
+            for snapshot in &left {
+                snapshot.remove(host).map_err(failure)?;
+            }
+        }
+        let paths: Vec<PathBuf> = left.into_iter().map(|snapshot| snapshot.path).collect();
+        sum.unused(&paths, options);
+    }
     Ok(sum)
+}
+
+impl Snapshots {
+    /// Adds snapshots that no test references.
+    fn unused(&mut self, paths: &[PathBuf], options: SnapshotOptions) {
+        if options.removes {
+            self.removed += paths.len();
+        } else {
+            let paths = paths.iter().map(|path| path.display().to_string());
+            self.unreferenced.extend(paths);
+        }
+    }
+}
+
+/// Returns the snapshots in the searched folders whose plan file was moved or removed, or has lost its last test.
+fn left_behind_in(host: &dyn Host, tested: &Tested) -> Result<Vec<LeftBehind>, SnapshotError> {
+    let has_tests = |plan_file: &Path| {
+        let without = tested.without_tests.contains(&file_name(plan_file));
+        !without && host.kind(plan_file).is_ok()
+    };
+    let mut left = Vec::new();
+    for folder in &tested.folders {
+        left.extend(left_behind(host, folder, &has_tests)?);
+    }
+    Ok(left)
 }
 
 fn one_file(

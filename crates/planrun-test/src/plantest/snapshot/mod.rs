@@ -32,4 +32,4 @@ pub use error::SnapshotError;
 pub use metadata::Metadata;
 pub use mode::Mode;
 pub use pending::{Pending, pending};
-pub use store::{FileSnapshots, Kept, Place, Settled, Store, Verdict};
+pub use store::{FileSnapshots, Kept, LeftBehind, Place, Settled, Store, Verdict, left_behind};

@@ -53,6 +53,12 @@ pub(super) fn split<'a>(name: &'a str, plan: &str) -> Option<Named<'a>> {
     })
 }
 
+/// Returns false if a name cannot be that of a snapshot of any plan.
+pub(super) fn may_be_own(name: &str) -> bool {
+    let kind = name.rsplit_once(BETWEEN).map(|(_, kind)| kind);
+    kind.is_some_and(|kind| SnapshotOf::find(kind).is_some())
+}
+
 /// Returns the part of a plan file: its name without `.plan`, or the full name of other files such as
 /// `hire.plantest`, so that files in the same folder have different parts.
 pub(in crate::plantest) fn plan_part(file: &Path) -> String {

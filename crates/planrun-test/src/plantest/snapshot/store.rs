@@ -106,6 +106,13 @@ pub struct Settled {
     pub new: String,
 }
 
+/// A snapshot of a plan file that has no tests any more.
+#[derive(Clone, Debug)]
+pub struct LeftBehind {
+    pub path: PathBuf,
+    folder: Folder,
+}
+
 impl<'h> Store<'h> {
     /// Returns a store that writes snapshots according to `mode`. `root` is the folder of the project, to which the
     /// paths of plans in snapshot files are relative.
@@ -433,6 +440,61 @@ impl Settled {
             Verdict::New => numbered_diff("", &self.new, appearance),
             Verdict::Differs { old } => numbered_diff(old, &self.new, appearance),
         }
+    }
+}
+
+/// Returns the snapshots next to the plan files of a folder whose own plan file has no tests any more, ordered by path.
+/// `has_tests` decides about a plan file, which need not exist. Pending snapshots are included.
+///
+/// # Errors
+/// Returns an error if the folder cannot be read.
+pub fn left_behind(
+    host: &dyn Host,
+    around: &Path,
+    has_tests: &dyn Fn(&Path) -> bool,
+) -> Result<Vec<LeftBehind>, SnapshotError> {
+    let folder = Folder::next_to(&around.join(SNAPSHOTS), SNAPSHOTS);
+    let paths = match folder.list(host) {
+        // Another folder, which is not that of these plan files.
+        Err(SnapshotError::Outside { .. }) => Vec::new(),
+        paths => paths?,
+    };
+    let mut found = Vec::new();
+    for path in paths {
+        let Some(name) = own_name(&path, "").or_else(|| own_name(&path, PENDING)) else {
+            continue;
+        };
+        // Other programs keep snapshots in folders of this name, too.
+        if !name::may_be_own(name) {
+            continue;
+        }
+        let text = match folder.read(host, &path) {
+            Err(SnapshotError::Outside { .. } | SnapshotError::Unreadable { .. }) => None,
+            text => text?,
+        };
+        let source = text.and_then(|text| Parts::of(&text).metadata.source);
+        let file = source
+            .as_deref()
+            .and_then(|source| source.rsplit('/').next());
+        let is_left = file.is_some_and(|file| {
+            let plan_file = around.join(file);
+            name::split(name, &name::plan_part(&plan_file)).is_some() && !has_tests(&plan_file)
+        });
+        if is_left {
+            let folder = folder.clone();
+            found.push(LeftBehind { path, folder });
+        }
+    }
+    Ok(found)
+}
+
+impl LeftBehind {
+    /// Removes the file.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be removed.
+    pub fn remove(&self, host: &dyn Host) -> Result<(), SnapshotError> {
+        self.folder.remove(host, &self.path)
     }
 }
 
