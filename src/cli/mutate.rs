@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::visible_line;
-use planrun_lang::sema::{Files, NodeKind, OrderClass};
+use planrun_lang::sema::{BlockId, Files, NodeId, NodeKind, OrderClass, Plan, Step};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::ItemKind;
 use planrun_lang::value::counted;
@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal};
 use planrun_runs::driver::{Observer, Silence};
-use planrun_test::plantest::coverage::{CoverageObserver, Seen};
+use planrun_test::plantest::coverage::{CoverageObserver, Item, Seen, What};
 use planrun_test::plantest::mutate::{Kind, Mutant, mutants};
 use planrun_test::plantest::snapshot::{Mode, Place, SnapshotError, Store};
 use planrun_test::plantest::suite::{Ran, Suite, SuiteOptions};
@@ -212,7 +212,9 @@ fn fate(
     mutant: &Mutant,
 ) -> Result<Fate, SnapshotError> {
     let name = home.suite.source.name();
-    let text = mutant.apply(home.suite.source.text());
+    let Some(text) = mutant.apply(&home.suite.source) else {
+        return Ok(Fate::Rejected);
+    };
     let workspace = &tested.workspaces[home.project];
     let changed = Changed {
         files: workspace.files(),
@@ -243,7 +245,8 @@ fn fate(
         let source = SourceFile::new(file.suite.source.name(), text);
         let checked = workspace.find(&source, &changed);
         let suite = Suite::new(source, checked)
-            .with_other_plans(&|source| workspace.find(source, &changed));
+            .with_other_plans(&|source| workspace.find(source, &changed))
+            .with_recordings(&RealHost);
         if !suite.broken.is_empty() || failure(tested, file, &suite, &mut Silence)?.is_some() {
             return Ok(Fate::Killed);
         }
@@ -267,7 +270,6 @@ fn is_covered(home: &TestedFile, seen: &Seen, place: Span) -> bool {
     else {
         return true;
     };
-    let reached: BTreeSet<_> = seen.of(plan).map(|item| (item.block, item.node)).collect();
     let mut around = Vec::new();
     for (block, id, node) in plan.sites() {
         if node.span.contains(place) && is_observable(&node.kind) {
@@ -275,9 +277,35 @@ fn is_covered(home: &TestedFile, seen: &Seen, place: Span) -> bool {
         }
     }
     match around.iter().min() {
-        Some((_, innermost)) => reached.contains(innermost),
-        None => !reached.is_empty(),
+        Some((_, innermost)) => {
+            let (spot, what) = reported_at(plan, *innermost);
+            let is_there = |item: &&Item| (item.block, item.node) == spot;
+            let mut reached = seen.of(plan).filter(is_there);
+            reached.any(|item| what.as_ref().is_none_or(|what| item.what == *what))
+        }
+        None => seen.of(plan).next().is_some(),
     }
+}
+
+/// Returns where runs report that they reach a statement, and as what; `None` for any report. Those in `verify` and
+/// `undo` blocks are reported at the step of the block only.
+fn reported_at(plan: &Plan, spot: (BlockId, NodeId)) -> ((BlockId, NodeId), Option<What>) {
+    let owners = plan.owners();
+    let (mut reported, mut block) = ((spot, None), spot.0);
+    while let Some((outer, id)) = owners.get(block.0 as usize).copied().flatten() {
+        let step = plan.block(outer).node(id).step();
+        if step.is_some_and(|step| step.auxiliary_blocks().any(|own| own == block)) {
+            let undo = step.and_then(Step::undo).map(|undo| undo.body);
+            let what = if undo == Some(block) {
+                What::Undone
+            } else {
+                What::Verified
+            };
+            reported = ((outer, id), Some(what));
+        }
+        block = outer;
+    }
+    reported
 }
 
 /// Returns true if a run reports that it reaches a statement of this kind.
@@ -368,7 +396,7 @@ fn print_report(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<(
             .mutant
             .edits
             .iter()
-            .map(|edit| changed(one.source, edit))
+            .map(|edit| changed(one.mutant.base(one.source), edit))
             .collect();
         terminal.print(&format!(
             "{} [{}] {name}:{}:{}: {}: {}\n",
@@ -431,7 +459,7 @@ fn document(tried: &[Tried<'_>], share: f64) -> Json {
         json!({
             "file": one.source.name(), "line": position.line, "column": position.column,
             "kind": one.mutant.kind.name(), "what": one.mutant.what,
-            "edits": one.mutant.edits.iter().map(|edit| changed(one.source, edit)).collect::<Vec<_>>(),
+            "edits": one.mutant.edits.iter().map(|edit| changed(one.mutant.base(one.source), edit)).collect::<Vec<_>>(),
             "fate": one.fate.name(),
         })
     };

@@ -1,9 +1,10 @@
 //! Mutants of plans: which exist, that each is a distinct text, and the output of the command.
 
 use planrun_lang::source::SourceFile;
-use planrun_lang::syntax;
-use planrun_test::plantest::mutate::{Kind, mutants};
+use planrun_lang::syntax::{self, json};
+use planrun_test::plantest::mutate::{Kind, Mutant, mutants};
 
+use super::kit::bench;
 use crate::support::{Program, folder, planrun, root};
 
 const EVERYTHING: &str = r#"use api, mail
@@ -118,7 +119,7 @@ fn every_mutant_is_another_plan_that_parses() {
         let parsed = syntax::parse(&source);
         let mut seen = std::collections::BTreeSet::new();
         for mutant in mutants(&source, &parsed.file, &|_| true) {
-            let changed = mutant.apply(&text);
+            let changed = mutant.apply(&source).unwrap();
             assert_ne!(changed, text, "{name}: {}", mutant.what);
             assert!(
                 seen.insert(changed.clone()),
@@ -133,6 +134,16 @@ fn every_mutant_is_another_plan_that_parses() {
             );
             tried += 1;
         }
+        let form = json::text(&json::encode(&parsed.file).unwrap());
+        let form = SourceFile::new("a.plan.json", form);
+        let of_json = mutants(&form, &syntax::parse(&form).file, &|_| true);
+        let is_plan = |mutant: &Mutant| {
+            let changed = mutant.apply(&form).unwrap();
+            let again = syntax::parse(&SourceFile::new("a.plan.json", changed));
+            again.diagnostics.is_empty()
+        };
+        assert_eq!(of_json.len(), seen.len(), "{name}");
+        assert!(of_json.iter().all(is_plan), "{name}");
     }
     assert!(tried > 200, "{tried}");
 }
@@ -221,6 +232,141 @@ fn what_fails_or_is_broken_is_not_mutated() {
             .run()
             .status,
         3
+    );
+}
+
+/// The JSON form of a plan has the mutants of its text form, with the same fates.
+#[test]
+fn both_forms_of_a_plan_have_the_same_mutants() {
+    let place = folder([("it.plan", TESTED), ("all.plan", EVERYTHING)]);
+    assert_eq!(planrun(["fmt"]).within(place.path()).run().status, 0);
+    let document = |name: &str, form: &str| {
+        if form == "json" {
+            let plan = format!("{name}.plan");
+            let exported = planrun(["export", &plan]).within(place.path()).run();
+            assert_eq!(exported.status, 0, "{exported:?}");
+            std::fs::write(place.path().join(format!("{plan}.json")), exported.stdout).unwrap();
+        }
+        let file = format!("{name}.plan{}", if form == "json" { ".json" } else { "" });
+        let arguments = ["mutate", &file, "--format", "json"];
+        let mut document = planrun(arguments).within(place.path()).run().json();
+        for mutant in document["mutants"].as_array_mut().unwrap() {
+            let fields = mutant.as_object_mut().unwrap();
+            assert_eq!(fields.remove("file").unwrap(), file);
+            fields.remove("line");
+            fields.remove("column");
+        }
+        let mutants = document["mutants"].as_array_mut().unwrap();
+        mutants.sort_by_key(ToString::to_string);
+        document
+    };
+    for name in ["it", "all"] {
+        let [text, json] = ["text", "json"].map(|form| document(name, form));
+        assert_eq!(text, json);
+    }
+    let listed = planrun(["mutate", "it.plan.json"])
+        .within(place.path())
+        .run();
+    let place_of = |line: &str| -> Vec<usize> {
+        let place = line.split(' ').nth(2).unwrap();
+        place
+            .split(':')
+            .filter_map(|part| part.parse().ok())
+            .collect()
+    };
+    let form = std::fs::read_to_string(place.path().join("it.plan.json")).unwrap();
+    let survivor = listed
+        .stdout
+        .lines()
+        .find(|line| line.contains("`>` → `>=`"));
+    let place = place_of(survivor.unwrap());
+    let line = form.lines().nth(place[0] - 1).unwrap();
+    assert!(line[place[1] - 1..].starts_with("> 5"), "{line}");
+}
+
+#[test]
+fn conditions_of_a_verify_are_reached_when_it_runs() {
+    let text = r#"use api
+
+tool api.find(id: int) -> { n: int } read
+tool api.post(id: int) -> { n: int } effect
+tool api.drop(id: int) -> { n: int } idempotent
+
+plan it(id: int) -> int {
+    step posted = api.post(id: id)
+        verify api.find(id: id) as v => v.n > 2
+        undo do {
+            step dropped = api.drop(id: 1)
+        }
+    step again = api.post(id: id + 1)
+    reply posted.n
+}
+
+test "it is there" for it {
+    given { id: 1 }
+    mock api.post => { n: 1 }
+    mock api.find => { n: 9 }
+    expect reply == 1
+}
+"#;
+    let folder = folder([("it.plan", text)]);
+    let document = planrun(["mutate", "--format", "json"])
+        .within(folder.path())
+        .run()
+        .json();
+    let fates = |line: u64| -> Vec<String> {
+        let mutants = document["mutants"].as_array().unwrap().iter();
+        let on_line = mutants.filter(|mutant| mutant["line"] == line);
+        let fate = on_line.map(|mutant| format!("{} {}", mutant["fate"], mutant["what"]));
+        fate.collect()
+    };
+    let expected = [
+        "\"survived\" \"the `verify` is removed\"",
+        "\"killed\" \"the condition is negated\"",
+        "\"survived\" \"`>` is replaced by `>=`\"",
+    ];
+    assert_eq!(fates(9), expected, "{document:#}");
+    let of_undo = fates(11);
+    assert!(
+        of_undo.iter().any(|fate| fate.starts_with("\"uncovered\"")),
+        "no test undoes the step: {of_undo:?}"
+    );
+}
+
+/// Without its recording, the test would fail whatever is changed.
+#[test]
+fn a_test_with_a_recording_keeps_it_for_every_mutant() {
+    let text = r#"use api
+
+tool api.find(id: int) -> { n: int } read
+
+plan it(id: int) -> int {
+    step found = api.find(id: id)
+    ensure found.n > 0 else "nothing"
+    reply 5
+}
+
+test "recorded" for it {
+    given { id: 1 }
+    expect reply == 5
+}
+"#;
+    let bench = bench(text);
+    let mut calls = bench.suite.checked.plans[0].tool_calls();
+    let contract = calls.next().unwrap().digest();
+    let recording = format!(
+        "version: 1\ncalls:\n  - path: found\n    call: 1\n    tool: api.find\n    contract: \"{contract}\"\n    arguments:\n      id: 1\n    value:\n      n: 4\n"
+    );
+    let folder = folder([
+        ("it.plan", text),
+        ("recordings/it__recorded.yaml", &recording),
+    ]);
+    let output = planrun(["mutate"]).within(folder.path()).run();
+    assert_eq!(output.status, 0, "{output:?}");
+    assert!(
+        output.stdout.contains("the `ensure` is removed"),
+        "{}",
+        output.stdout
     );
 }
 

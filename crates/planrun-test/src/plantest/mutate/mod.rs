@@ -3,9 +3,12 @@
 mod expression;
 mod statement;
 
-use planrun_lang::diag::Edit;
+use std::sync::Arc;
+
+use planrun_lang::diag::{Diagnostic, Edit};
+use planrun_lang::format;
 use planrun_lang::source::{SourceFile, Span};
-use planrun_lang::syntax::ast;
+use planrun_lang::syntax::{self, ast, json};
 use planrun_lang::words;
 
 words! {
@@ -33,22 +36,37 @@ pub struct Mutant {
     pub kind: Kind,
     /// Description of the change.
     pub what: String,
-    /// Span of the change in the original text.
+    /// Span of the change in the file.
     pub span: Span,
     pub edits: Vec<Edit>,
+    /// The text form of a file in JSON form, to which the edits apply.
+    text_form: Option<Arc<SourceFile>>,
 }
 
 impl Mutant {
-    /// Returns the text with the change applied.
+    /// Returns the text to which the edits apply.
     #[must_use]
-    pub fn apply(&self, text: &str) -> String {
+    pub fn base<'a>(&'a self, source: &'a SourceFile) -> &'a SourceFile {
+        self.text_form.as_deref().unwrap_or(source)
+    }
+
+    /// Returns the text of the file with the change applied; `None` if the change of a file in JSON form gives no plan.
+    #[must_use]
+    pub fn apply(&self, source: &SourceFile) -> Option<String> {
         let mut edits: Vec<&Edit> = self.edits.iter().collect();
         edits.sort_by_key(|edit| std::cmp::Reverse(edit.span.start));
-        let mut changed = text.to_owned();
+        let base = self.base(source);
+        let mut changed = base.text().to_owned();
         for edit in edits {
             changed.replace_range(edit.span.range(), &edit.text);
         }
-        changed
+        if self.text_form.is_none() {
+            return Some(changed);
+        }
+        let parsed = syntax::parse(&SourceFile::new(base.name(), changed));
+        let is_plan = !parsed.diagnostics.iter().any(Diagnostic::is_error);
+        let encoded = json::encode(&parsed.file).ok().filter(|_| is_plan)?;
+        Some(json::text(&encoded))
     }
 }
 
@@ -61,9 +79,50 @@ pub fn mutants(
     file: &ast::File,
     is_barrier: &dyn Fn(Span) -> bool,
 ) -> Vec<Mutant> {
+    let mut found = all(source, file);
+    let order: Vec<bool> = found
+        .iter()
+        .map(|mutant| match mutant.edits.as_slice() {
+            [one, other] => is_barrier(one.span) || is_barrier(other.span),
+            _ => true,
+        })
+        .collect();
+    if json::is_json(source) {
+        found = of_text_form(source, file, &found);
+    }
+    let mut ordered = order.into_iter();
+    found.retain(|_| ordered.next().unwrap_or(true));
+    found.sort_by_key(|mutant| (mutant.span.start, mutant.span.end, mutant.kind));
+    found
+}
+
+/// Returns the mutants of the text form of a file in JSON form, each at the place of the equal one of the JSON form:
+/// both forms have the same statements, but an edit of plan text fits only the text form.
+fn of_text_form(source: &SourceFile, file: &ast::File, of_json: &[Mutant]) -> Vec<Mutant> {
+    let Some(text) = format::print(file) else {
+        return Vec::new();
+    };
+    let name = source.name().replace(json::ENDING, ".plan");
+    let text_form = Arc::new(SourceFile::new(name, text));
+    let found = all(&text_form, &syntax::parse(&text_form).file);
+    let kinds =
+        |mutants: &[Mutant]| -> Vec<Kind> { mutants.iter().map(|mutant| mutant.kind).collect() };
+    debug_assert!(
+        kinds(&found) == kinds(of_json),
+        "both forms have the same mutants"
+    );
+    let place = |(mutant, of_json): (Mutant, &Mutant)| Mutant {
+        span: of_json.span,
+        text_form: Some(text_form.clone()),
+        ..mutant
+    };
+    found.into_iter().zip(of_json).map(place).collect()
+}
+
+/// Returns the mutants in the order of the statements, calls whose order has no meaning included.
+fn all(source: &SourceFile, file: &ast::File) -> Vec<Mutant> {
     let mut found = Mutants {
         source,
-        is_barrier,
         found: Vec::new(),
     };
     for item in &file.items {
@@ -71,14 +130,11 @@ pub fn mutants(
             found.block(&plan.body);
         }
     }
-    let mut mutants = found.found;
-    mutants.sort_by_key(|mutant| (mutant.span.start, mutant.span.end, mutant.kind));
-    mutants
+    found.found
 }
 
 struct Mutants<'a> {
     source: &'a SourceFile,
-    is_barrier: &'a dyn Fn(Span) -> bool,
     found: Vec<Mutant>,
 }
 
@@ -93,6 +149,7 @@ impl Mutants<'_> {
             what: what.into(),
             span,
             edits,
+            text_form: None,
         });
     }
 

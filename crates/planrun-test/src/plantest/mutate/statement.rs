@@ -212,20 +212,14 @@ impl Mutants<'_> {
         }
     }
 
-    /// Exchanges two consecutive calls, of any tools, whose order matters; if the later one reads the earlier one, the
-    /// checker rejects the mutant.
+    /// Exchanges two consecutive calls, of any tools; if the later one reads the earlier one, the checker rejects the
+    /// mutant.
     fn swap(&mut self, one: &Statement, other: &Statement) {
         let is_call = |statement: &Statement| match &statement.kind {
             StatementKind::Step(step) => matches!(step.body, StepBody::Call(_)),
             _ => false,
         };
-        let is_ordered = || {
-            [one, other]
-                .map(|statement| statement.span)
-                .into_iter()
-                .any(self.is_barrier)
-        };
-        if !(is_call(one) && is_call(other) && is_ordered()) {
+        if !(is_call(one) && is_call(other)) {
             return;
         }
         let (above, below) = (
