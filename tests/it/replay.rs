@@ -253,6 +253,50 @@ fn steps_that_come_and_go_are_told() {
 }
 
 #[test]
+fn effects_in_another_order_are_told_and_reads_are_not() {
+    let plan = "use desk
+
+plan welcome(people: string[]) -> string {
+    step first = desk.badge(who: people[0])
+    step north = desk.count(id: \"north\")
+    step south = desk.count(id: \"south\")
+    step mail = desk.mail(to: \"all\", text: \"x\")
+    step last = desk.badge(who: people[1])
+    reply \"${first.card} ${mail.id} ${last.card}\"
+}
+";
+    let place = folder([
+        ("planrun.yaml", "apps: [desk.yaml]\n"),
+        ("desk.yaml", APP),
+        ("welcome.plan", plan),
+    ]);
+    run(&place, &[], 0);
+    agrees(&place, "5 steps, the same reply");
+    let order = |order: &[usize]| {
+        let mut lines: Vec<&str> = plan.lines().collect();
+        let steps: Vec<&str> = order.iter().map(|step| lines[3 + step]).collect();
+        lines.splice(3..8, steps);
+        fs::write(place.path().join("welcome.plan"), lines.join("\n")).unwrap();
+    };
+    order(&[0, 2, 1, 3, 4]);
+    agrees(&place, "5 steps, the same reply");
+    order(&[1, 2, 3, 0, 4]);
+    let found = part(&place, "order", "first");
+    assert_eq!(
+        (&found["expected"], &found["actual"]),
+        (&json!("first, mail"), &json!("mail, first"))
+    );
+    order(&[0, 2, 3, 1, 4]);
+    let found = part(&place, "order", "north");
+    assert_eq!(
+        found["message"],
+        "`north` makes its calls after `mail`, and made them before it in the original run"
+    );
+    order(&[1, 2, 3, 4, 0]);
+    part(&place, "order", "first");
+}
+
+#[test]
 fn another_guard_reply_policy_and_tool_are_told() {
     let place = ran();
     let change = |from: &str, to: &str| {

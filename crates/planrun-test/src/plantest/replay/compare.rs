@@ -29,6 +29,8 @@ words! {
         Arguments = "arguments",
         /// The number of calls.
         Calls = "calls",
+        /// Whether two calls are made in the same order.
+        Order = "order",
         /// The contract of the tool.
         Contract = "contract",
         /// Whether a step runs, and its final state.
@@ -115,6 +117,7 @@ pub(super) fn compare(
         .map(|outcome| outcome.left_open(program))
         .unwrap_or_default();
     let mut comparison = Comparison {
+        program,
         plan,
         original,
         replayed,
@@ -130,14 +133,16 @@ pub(super) fn compare(
     comparison.found
 }
 
-struct Comparison<'a> {
-    plan: &'a Plan,
-    original: &'a OriginalRun,
-    replayed: &'a ReplayedRun,
+/// The comparison of two runs.
+pub(super) struct Comparison<'a> {
+    pub program: &'a Program,
+    pub plan: &'a Plan,
+    pub original: &'a OriginalRun,
+    pub replayed: &'a ReplayedRun,
     redaction: &'a Redaction,
     /// Calls that the recorded run has no answer for. The replay ends at them, so their consequences are not
     /// reported.
-    unanswered: BTreeSet<Arc<str>>,
+    pub unanswered: BTreeSet<Arc<str>>,
     /// Steps of the plan whose final state depends on the clock.
     open: BTreeSet<Arc<str>>,
     found: Vec<Difference>,
@@ -161,7 +166,9 @@ impl Comparison<'_> {
                 .filter(|path| known.insert((*path).clone()))
                 .cloned(),
         );
+        let mut moved = self.moved();
         for path in &paths {
+            self.found.extend(moved.remove(path));
             match (original.steps.get(path), replayed.steps.get(path)) {
                 (Some(original), Some(replayed)) => self.step(path, original, replayed),
                 (None, Some(_)) => self.new_step(path),
@@ -453,7 +460,7 @@ impl Comparison<'_> {
         });
     }
 
-    fn finding(&self, path: &str, message: String) -> Diagnostic {
+    pub fn finding(&self, path: &str, message: String) -> Diagnostic {
         Diagnostic::new(&codes::tests::REPLAY_PARTS, place(self.plan, path), message)
     }
 
@@ -469,7 +476,7 @@ impl Comparison<'_> {
     }
 
     /// Returns true if the progress of a step depends on the clock.
-    fn is_unsettled(&self, path: &str) -> bool {
+    pub fn is_unsettled(&self, path: &str) -> bool {
         let own = path.split(['.', '[']).next().unwrap_or_default();
         self.open.contains(own) && !self.unanswered.contains(path)
     }

@@ -72,6 +72,8 @@ pub struct Attempt {
     pub sent: u32,
     pub lost: u32,
     begun: (i128, u64),
+    /// The number of the event that ended it.
+    ended: Option<u64>,
     /// Whether the result did not satisfy `until`.
     polls: bool,
 }
@@ -95,6 +97,16 @@ pub struct End {
     /// The paths of sensitive values in the output.
     pub sensitive: Vec<Arc<str>>,
     pub error: Option<Arc<StepError>>,
+}
+
+impl StepHistory {
+    /// Returns the numbers of the events between which the step made its calls; `None` if it made none, or if the last
+    /// one has no end.
+    pub fn called(&self) -> Option<(u64, u64)> {
+        let made = |attempt: &&Attempt| attempt.arguments.is_some();
+        let first = self.attempts.iter().find(made)?;
+        Some((first.begun.1, self.attempts.last()?.ended?))
+    }
 }
 
 impl History {
@@ -285,6 +297,7 @@ impl History {
             sent: 1,
             lost: 0,
             begun,
+            ended: None,
             polls: false,
         };
         match step.attempts.last_mut() {
@@ -349,6 +362,7 @@ impl History {
             sent: 1,
             lost: 0,
             begun: (0, 0),
+            ended: None,
             polls: false,
         };
         self.steps.entry(path).or_default().attempts.push(attempt);
@@ -373,6 +387,7 @@ impl History {
             last.took =
                 since(last.begun.0, at) + Duration::from_nanos(number.saturating_sub(last.begun.1));
             last.outcome = outcome;
+            last.ended = Some(number);
         }
     }
 

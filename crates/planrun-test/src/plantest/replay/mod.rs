@@ -3,6 +3,7 @@
 mod compare;
 mod crashes;
 mod history;
+mod order;
 mod recorded;
 
 use std::collections::BTreeMap;
