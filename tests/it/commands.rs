@@ -663,6 +663,28 @@ fn f28_a_full_standard_output_is_no_success() {
 }
 
 #[test]
+fn a_tool_that_is_to_fail_exists() {
+    let place = project();
+    let app = "name: hr\ntools: [{ name: grant_access, endpoint: 'http://127.0.0.1:9/tool' }]\n";
+    fs::write(place.path().join("hr.yaml"), app).unwrap();
+    for (name, hint) in [
+        ("grant_acess", "; did you mean `grant_access`?"),
+        ("hr.grant_access", "; did you mean `grant_access`?"),
+        ("x", ""),
+    ] {
+        let failures = format!("grant_access=1,{name}=2");
+        let arguments = ["mock", "--apps", "hr.yaml", "--bind", "127.0.0.1:0"];
+        let program = planrun(arguments).argument("--failures").argument(failures);
+        let output = program.within(place.path()).run();
+        let error = format!("error: --failures: no app has a tool named `{name}`{hint}\n");
+        assert_eq!(
+            (output.status, output.stdout, output.stderr),
+            (2, String::new(), error)
+        );
+    }
+}
+
+#[test]
 fn a_failure_that_waits_for_the_effects_above_is_shown_before_they_have_ended() {
     let plan = "use sys
 

@@ -258,6 +258,22 @@ async fn s3_22_configuring_replaces_the_map_and_counts_anew() {
             .status,
         400
     );
+    let misspelt = r#"{"failures": {"grant_acess": 1}}"#;
+    let refused = send(&server, "/configure_failures", misspelt, None).await;
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused
+            .body
+            .to_string()
+            .contains("no app has a tool named `grant_acess`; did you mean `grant_access`?"),
+        "{:?}",
+        refused.body
+    );
+    assert_eq!(
+        call(&server, "grant_access", will()).await["success"],
+        true,
+        "the count goes on"
+    );
 }
 
 #[tokio::test]

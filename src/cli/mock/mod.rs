@@ -55,7 +55,7 @@ pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
         seed: arguments.seed,
     };
     let host: Arc<dyn Host> = Arc::new(RealHost);
-    run(&mock, &host, &mut io::stdout(), &mut io::stderr()).map_err(Failure::Environment)?;
+    run(&mock, &host, &mut io::stdout(), &mut io::stderr())?;
     Ok(Exit::Fine)
 }
 
@@ -63,20 +63,21 @@ pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
 /// written to `report`; invalid apps are skipped.
 ///
 /// # Errors
-/// Returns a message if there is nothing to serve, or it cannot be served.
+/// Returns an error if there is nothing to serve, it cannot be served, or a tool that is to fail does not exist.
 pub fn run(
     mock: &Mock,
     host: &Arc<dyn Host>,
     out: &mut dyn Write,
     report: &mut dyn Write,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     let apps = match &mock.apps {
-        Some(path) => read_apps(path, host.as_ref(), report)?,
+        Some(path) => read_apps(path, host.as_ref(), report).map_err(Failure::Environment)?,
         None => Vec::new(),
     };
     let mut documents = Vec::new();
     for (name, path) in &mock.documents {
-        documents.push(read_document(name, path, host.as_ref(), report)?);
+        let document = read_document(name, path, host.as_ref(), report);
+        documents.push(document.map_err(Failure::Environment)?);
     }
     let description = names(&apps, &documents);
     let options = MockOptions {
@@ -87,9 +88,11 @@ pub fn run(
         apis: documents,
     };
     serve(async {
-        let server = MockServer::start(&apps, options, host.clone())
-            .await
-            .map_err(|error| error.to_string())?;
+        let server = MockServer::start(&apps, options, host.clone()).await;
+        let server = server.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => Failure::Usage(format!("--failures: {error}")),
+            _ => Failure::Environment(error.to_string()),
+        })?;
         let warning = "can call the mock, make its tools fail and read the requests sent to it";
         announce((server.address(), warning), &description, out, report)?;
         let ended = stopped().await;
@@ -99,12 +102,13 @@ pub fn run(
 }
 
 /// Runs a server to its end, in a new runtime.
-fn serve(server: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+fn serve(server: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build();
-    let runtime = runtime.map_err(|error| format!("cannot start the server: {error}"))?;
+    let runtime = runtime
+        .map_err(|error| Failure::Environment(format!("cannot start the server: {error}")))?;
     runtime.block_on(server)
 }
 
@@ -115,9 +119,8 @@ fn announce(
     description: &str,
     out: &mut dyn Write,
     report: &mut dyn Write,
-) -> Result<(), String> {
-    written(writeln!(out, "http://{address}").and_then(|()| out.flush()))
-        .map_err(|no| no.to_string())?;
+) -> Result<(), Failure> {
+    written(writeln!(out, "http://{address}").and_then(|()| out.flush()))?;
     let address = address.ip();
     if !address.is_loopback() {
         let _ = writeln!(
@@ -186,7 +189,7 @@ fn names(apps: &[App], documents: &[Api]) -> String {
 }
 
 /// Waits for Ctrl-C or a termination signal.
-async fn stopped() -> Result<(), String> {
+async fn stopped() -> Result<(), Failure> {
     let ended = async {
         let mut terminate =
             tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
@@ -196,7 +199,7 @@ async fn stopped() -> Result<(), String> {
         }
     };
     let ended: io::Result<()> = ended.await;
-    ended.map_err(|error| format!("cannot wait for signals: {error}"))
+    ended.map_err(|error| Failure::Environment(format!("cannot wait for signals: {error}")))
 }
 
 #[cfg(test)]

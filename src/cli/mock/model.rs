@@ -16,12 +16,12 @@ use crate::cli::{Exit, Failure};
 /// Serves the script that the command line names.
 pub(super) fn command(arguments: &MockModelArguments) -> Result<Exit, Failure> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
-    run(arguments, &host).map_err(Failure::Environment)?;
+    run(arguments, &host)?;
     Ok(Exit::Fine)
 }
 
-fn run(arguments: &MockModelArguments, host: &Arc<dyn Host>) -> Result<(), String> {
-    let script = read(&arguments.script, &**host)?;
+fn run(arguments: &MockModelArguments, host: &Arc<dyn Host>) -> Result<(), Failure> {
+    let script = read(&arguments.script, &**host).map_err(Failure::Environment)?;
     let options = DoubleOptions {
         bind: arguments.bind,
         log: arguments.log.clone(),
@@ -30,7 +30,7 @@ fn run(arguments: &MockModelArguments, host: &Arc<dyn Host>) -> Result<(), Strin
     serve(async {
         let double = ModelDouble::start(script, options, host.clone())
             .await
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| Failure::Environment(error.to_string()))?;
         let warning = "can query this model and use up the turns of its script";
         let (out, report) = (&mut io::stdout(), &mut io::stderr());
         announce((double.address(), warning), &description, out, report)?;

@@ -1,11 +1,12 @@
 //! Answers one call: validates its arguments, applies configured failures, and evaluates the tool's cases.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use planrun_lang::diag::closest;
+use planrun_lang::diag::render::visible_line;
 use planrun_lang::example::{Choice, Examples};
 use planrun_lang::types::{Contract, SchemaError, Signature};
 use planrun_lang::value::timestamp_text;
@@ -99,6 +100,25 @@ impl Responder {
     pub fn calls(&self) -> MutexGuard<'_, Calls> {
         // Nothing panics while it holds the lock, so the state behind a poisoned lock is consistent.
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the first calls of these tools fail. Replaces the previous configuration and resets all counts.
+    ///
+    /// # Errors
+    /// Returns a message if there is no such tool; the configuration then stays as it was.
+    pub fn configure(&self, failures: BTreeMap<String, u64>) -> Result<(), String> {
+        let names = || self.tools.iter().map(|tool| &*tool.signature.name);
+        let unknown = |name: &&String| names().all(|known| known != name.as_str());
+        if let Some(name) = failures.keys().find(unknown) {
+            // A name with its app is not similar to the name alone.
+            let near = names().find(|known| name.ends_with(&format!(".{known}")));
+            let near = near.or_else(|| closest(name, names()));
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let name = visible_line(name);
+            return Err(format!("no app has a tool named `{name}`{hint}"));
+        }
+        self.calls().configure(failures);
+        Ok(())
     }
 
     /// Returns true if there is an app of this name.

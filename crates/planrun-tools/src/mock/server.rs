@@ -64,7 +64,8 @@ impl MockServer {
     /// Starts a mock of these apps.
     ///
     /// # Errors
-    /// Returns an error if the address is in use, the log cannot be written, or a `mock:` section is invalid.
+    /// Returns an error if the address is in use, the log cannot be written, or a `mock:` section is invalid; one of the
+    /// kind [`io::ErrorKind::InvalidInput`] if a tool that is to fail does not exist.
     pub async fn start(
         apps: &[App],
         options: MockOptions,
@@ -80,7 +81,8 @@ impl MockServer {
         let responder = Arc::new(
             responder.map_err(|problem| io::Error::new(io::ErrorKind::InvalidData, problem))?,
         );
-        responder.calls().configure(options.failures);
+        let unknown = |problem| io::Error::new(io::ErrorKind::InvalidInput, problem);
+        responder.configure(options.failures).map_err(unknown)?;
         let documents = Arc::new(ApiResponder::new(options.apis, options.seed));
         let router = router(responder.clone(), documents);
         let listening = Listening::start(options.bind, router).await?;
@@ -149,13 +151,15 @@ async fn configure(State(responder): State<Arc<Responder>>, body: axum::body::By
         failures: BTreeMap<String, u64>,
     }
     match serde_json::from_slice::<Configuration>(&body) {
-        Ok(configuration) => {
-            let mut calls = responder.calls();
-            calls.configure(configuration.failures);
-            let answer =
-                json!({"message": "Failure configuration updated", "config": calls.failures()});
-            Json(answer).into_response()
-        }
+        Ok(configuration) => match responder.configure(configuration.failures) {
+            Ok(()) => {
+                let calls = responder.calls();
+                let config = calls.failures();
+                let answer = json!({"message": "Failure configuration updated", "config": config});
+                Json(answer).into_response()
+            }
+            Err(unknown) => bad_request(&unknown),
+        },
         Err(problem) => bad_request(&format!(
             "expected {{\"failures\": {{\"tool\": 3}}}}: {problem}"
         )),
