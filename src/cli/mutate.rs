@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::test::files::{self, Tested, TestedFile};
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Terminal, plan_files};
 use planrun_runs::driver::{Observer, Silence};
 use planrun_test::plantest::coverage::{CoverageObserver, Item, Seen, What};
 use planrun_test::plantest::mutate::{Kind, Mutant, mutants};
@@ -104,16 +104,7 @@ pub fn run(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     let tested = files::open_all(&arguments.paths, project)?;
-    let broken = tested
-        .files
-        .iter()
-        .find(|file| !file.suite.broken.is_empty());
-    if let Some(file) = broken {
-        let name = visible_line(file.suite.source.name());
-        return Err(Failure::Environment(format!(
-            "`{name}` has errors; run `planrun check {name}` for details"
-        )));
-    }
+    is_usable(&tested, &arguments.paths)?;
     let used: Vec<Vec<String>> = tested
         .files
         .par_iter()
@@ -156,6 +147,32 @@ pub fn run(
     } else {
         Exit::Fine
     })
+}
+
+/// Returns an error if a file cannot be read or has errors, or if there is no plan at all: a score would then be that of
+/// fewer plans than were named.
+fn is_usable(tested: &Tested, paths: &[PathBuf]) -> Result<(), Failure> {
+    if let Some(problem) = tested.problems.first() {
+        return Err(Failure::Environment(problem.message.clone()));
+    }
+    let broken = tested.files.iter();
+    let broken = broken.filter(|file| !file.suite.broken.is_empty());
+    let broken = broken.map(|file| file.suite.source.name());
+    let reported = tested.reports.iter().map(|report| report.source.name());
+    if let Some(name) = reported.chain(broken).next() {
+        let name = visible_line(name);
+        return Err(Failure::Environment(format!(
+            "`{name}` has errors; run `planrun check {name}` for details"
+        )));
+    }
+    let mut plans = tested.files.iter().map(|file| &file.suite.checked.plans);
+    if plans.all(Vec::is_empty) {
+        let searched = plan_files::listed(paths);
+        return Err(Failure::Environment(format!(
+            "no plans found in {searched}: name the files with the plans, besides those with their tests"
+        )));
+    }
+    Ok(())
 }
 
 /// Runs the tests on the unchanged plans, and returns their coverage.

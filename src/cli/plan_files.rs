@@ -66,6 +66,12 @@ pub fn find(paths: &[PathBuf]) -> Result<PlanFiles, Failure> {
     Ok(found)
 }
 
+/// Returns the paths of a command for a message.
+pub(super) fn listed(paths: &[PathBuf]) -> String {
+    let displayed = paths.iter().map(|path| format!("`{}`", path.display()));
+    displayed.collect::<Vec<_>>().join(", ")
+}
+
 /// Reads one plan. Bytes that are not a plan text are a diagnostic, not an error.
 ///
 /// # Errors

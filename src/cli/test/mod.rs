@@ -205,7 +205,7 @@ fn once(
     }
     let goals = measures.then(|| coverage::goals(&tested));
     let too_little = match goals {
-        Some(goals) => covers_too_little(&goals, &seen, arguments, terminal)?,
+        Some(goals) => covers_too_little((&goals, broken), &seen, arguments, terminal)?,
         None => false,
     };
     let discovered = explored
@@ -222,9 +222,10 @@ fn once(
     })
 }
 
-/// Prints the coverage reports, and returns true if coverage is below `--min`.
+/// Prints the coverage reports, and returns true if coverage is below `--min`. Broken files have no goals, and fail the
+/// command anyway.
 fn covers_too_little(
-    goals: &[Goals],
+    (goals, broken): (&[Goals], bool),
     seen: &Seen,
     arguments: &Arguments,
     terminal: Terminal,
@@ -233,6 +234,12 @@ fn covers_too_little(
     let to_stderr = arguments.format != Format::Human;
     let share = coverage::print_reports(goals, seen, formats, folder, to_stderr, terminal)?;
     let reached = share.percent();
+    if arguments.min.is_some() && goals.is_empty() && !broken {
+        let searched = plan_files::listed(&arguments.paths);
+        return Err(Failure::Environment(format!(
+            "no plans found in {searched}, so nothing is covered: name the files with the plans, besides those with their tests"
+        )));
+    }
     match arguments.min {
         Some(min) if (reached as u64) < min => {
             terminal.error(&format!(
@@ -330,12 +337,7 @@ fn nothing_found(arguments: &Arguments) -> String {
     if !arguments.filter.is_empty() {
         return format!("no test matches {}", arguments.filter.join(" or "));
     }
-    let searched = arguments
-        .paths
-        .iter()
-        .map(|path| format!("`{}`", path.display()))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let searched = plan_files::listed(&arguments.paths);
     format!(
         "no tests found in {searched}: write a test as `test \"what it shows\" for PLAN {{ … }}` in a plan file"
     )

@@ -370,6 +370,41 @@ test "recorded" for it {
     );
 }
 
+/// A minimum that nothing is measured against is not reached.
+#[test]
+fn without_plans_there_is_no_share() {
+    let tests = TESTED.split_once("test \"many\" for it").unwrap();
+    let tests = format!(
+        "use \"./it.plan\" as it\n\ntest \"many\" for it.it{}",
+        tests.1
+    );
+    let folder = folder([("it.plan", TESTED), ("it.plantest", tests.as_str())]);
+    let run = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
+    for arguments in [
+        &["mutate", "it.plantest", "--min", "1"],
+        &["test", "it.plantest", "--min", "1"],
+    ] {
+        let output = run(arguments);
+        let error = output.stderr;
+        assert_eq!(output.status, 3, "{error}");
+        assert!(
+            error.starts_with("error: no plans found in `it.plantest`"),
+            "{error}"
+        );
+    }
+    assert_eq!(
+        run(&["test", "it.plantest", "it.plan", "--min", "1"]).status,
+        0
+    );
+    std::fs::write(folder.path().join("other.plan"), [0xff]).unwrap();
+    let output = run(&["mutate", "."]);
+    assert_eq!((output.status, output.stdout.as_str()), (3, ""));
+    assert!(
+        output.stderr.contains("`other.plan` has errors"),
+        "{output:?}"
+    );
+}
+
 const TWO_SYSTEMS: &str = r#"use api, mail
 
 tool api.find(id: int) -> { n: int } read
