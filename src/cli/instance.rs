@@ -51,7 +51,8 @@ fn fixed(
     Ok(fixed)
 }
 
-/// Returns the text of a file with these inputs of the plan fixed and the plan renamed, and without tests.
+/// Returns the text of a file with these inputs of the plan fixed and the plan renamed, also where other plans of the
+/// file call it, and without tests.
 fn edited(
     source: &SourceFile,
     plan: &str,
@@ -75,18 +76,45 @@ fn edited(
                 let inside = Span::at(found.body.span.start as usize + 1);
                 edits.push((inside, values(source, found, fixed)));
             }
-            ast::ItemKind::Plan(_)
-            | ast::ItemKind::Use(_)
+            ast::ItemKind::Plan(other) => {
+                let mut places = Vec::new();
+                calls(&other.body, plan, &mut places);
+                let name = name.map_or_else(|| word(plan), word);
+                edits.extend(places.into_iter().map(|place| (place, name.clone())));
+            }
+            ast::ItemKind::Use(_)
             | ast::ItemKind::Type(_)
             | ast::ItemKind::Tool(_)
             | ast::ItemKind::Error => {}
         }
     }
+    edits.sort_by_key(|(span, _)| span.start);
     let mut text = source.text().to_owned();
     for (span, with) in edits.iter().rev() {
         text.replace_range(span.start as usize..span.end as usize, with);
     }
     text
+}
+
+/// Collects the places of the name of a plan where the statements of a block call it. A function of that name takes its
+/// arguments by position.
+fn calls(block: &ast::Block, plan: &str, places: &mut Vec<Span>) {
+    for statement in &block.statements {
+        statement.inner(&mut |inner| match inner {
+            ast::Inner::Block(block) => calls(block, plan, places),
+            ast::Inner::Call(call) => {
+                if let ast::ExprKind::Call {
+                    function,
+                    arguments,
+                } = &call.kind
+                    && *function.text == *plan
+                    && arguments.iter().all(|argument| argument.name.is_some())
+                {
+                    places.push(function.span);
+                }
+            }
+        });
+    }
 }
 
 fn head(

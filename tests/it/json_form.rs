@@ -650,6 +650,97 @@ fn characters_that_nobody_sees_stay_escapes_in_both_forms() {
     );
 }
 
+#[test]
+fn a_renamed_plan_is_called_by_its_new_name() {
+    let text = "plan size(n: int) -> int {\n    reply n\n}\n\nplan twice(n: int) -> int {\n    step a = size(n: n)\n    \
+                step b = each one in [n] max 2 {\n        step c = do {\n            fail tool.x \"x\" when one > 3\n            \
+                yield one\n        }\n            recover tool.x => size(n: size([one]))\n        yield c\n    }\n    \
+                reply a + b[0]\n}\n";
+    let folder = folder([("a.plan", text)]);
+    let made = planrun(["export", "a.plan", "--plan", "size", "--name", "same"])
+        .within(folder.path())
+        .run();
+    let expected = text
+        .replace("plan size", "plan same")
+        .replace("= size(n", "= same(n")
+        .replace("=> size(n", "=> same(n");
+    assert_eq!((made.status, made.stdout), (0, expected), "{}", made.stderr);
+}
+
+/// Comments have no escapes, so a character of the documentation that nobody sees is written out.
+#[test]
+fn documentation_is_exported_without_hidden_characters() {
+    let json = r#"{"doc": "\u001b[31mred", "items": [{"kind": "plan", "doc": "a\u202eb\tc\r\nd\u200d", "name": "p",
+        "returns": "int", "body": [{"kind": "reply", "value": "1"}]}]}"#;
+    let folder = folder([("a.plan.json", json)]);
+    let exported = planrun(["export", "a.plan.json"])
+        .within(folder.path())
+        .run();
+    assert!(
+        exported
+            .stdout
+            .starts_with("//! \\u{1b}[31mred\n\n/// a\\u{202e}b\tc\n/// d\u{200d}\nplan p()"),
+        "{exported:?}"
+    );
+    let check = planrun(["check", "-"]).stdin(exported.stdout).run();
+    assert_eq!(check.status, 0, "{check:?}");
+}
+
+/// Lists that have an element in text have one in JSON.
+#[test]
+fn lists_that_need_an_element_are_not_empty() {
+    let schema = jsonschema::validator_for(&json::schema()).unwrap();
+    let test = |outcomes: &str| {
+        format!(
+            r#"{{"items": [{{"kind": "test", "name": "t", "plan": "p", "body": [{{"kind": "mock", "tool": "a.b", "outcomes": {outcomes}}}]}}]}}"#
+        )
+    };
+    let uses = |namespaces: &str| {
+        format!(r#"{{"items": [{{"kind": "use", "namespaces": {namespaces}}}]}}"#)
+    };
+    for (text, is_sound) in [
+        (test("[]"), false),
+        (test(r#"[{"kind": "generated"}]"#), true),
+        (uses("[]"), false),
+        (uses(r#"[{"name": "a"}]"#), true),
+    ] {
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(schema.is_valid(&value), is_sound, "{text}");
+        let parsed = syntax::parse(&SourceFile::new("a.plan.json", text.as_str()));
+        let errors = parsed.diagnostics.iter().filter(|found| found.is_error());
+        let messages: Vec<_> = errors.map(|found| found.message.as_str()).collect();
+        assert_eq!(messages.is_empty(), is_sound, "{text}: {messages:?}");
+        assert!(
+            messages
+                .iter()
+                .all(|message| message.ends_with("must not be empty")),
+            "{messages:?}"
+        );
+    }
+}
+
+/// Back quotes have no escapes.
+#[test]
+fn names_are_visible() {
+    let schema = jsonschema::validator_for(&json::schema()).unwrap();
+    for (name, is_sound) in [
+        ("a b", true),
+        ("a\u{200d}b", true),
+        ("a\u{202e}b", false),
+        ("a\u{85}b", false),
+        ("a`b", false),
+    ] {
+        let value = serde_json::json!({"items": [{"kind": "use", "namespaces": [{"name": name}]}]});
+        let parsed = syntax::parse(&SourceFile::new("a.plan.json", value.to_string()));
+        let is_read = !parsed.diagnostics.iter().any(Diagnostic::is_error);
+        assert_eq!(
+            (schema.is_valid(&value), is_read),
+            (is_sound, is_sound),
+            "{name:?}"
+        );
+    }
+}
+
 /// For any change that makes parsing fail, the schema refuses the file too.
 #[test]
 fn the_schema_refuses_what_reading_refuses() {

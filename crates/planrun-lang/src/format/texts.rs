@@ -361,10 +361,19 @@ fn fits_block(text: &str) -> bool {
     text.contains('\n') && lines().all(sound) && lines().any(|line| !line.starts_with([' ', '\t']))
 }
 
-/// Prints the documentation of a tree without source.
+/// Prints the documentation of a tree without source. A comment has no escapes, so characters that nobody can see are
+/// replaced by how they are written elsewhere.
 pub(super) fn print_doc(out: &mut Printer<'_>, marker: &'static str, doc: Option<&str>) {
     for line in doc.iter().flat_map(|doc| doc.split('\n')) {
-        out.word(format!("{marker}{line}").trim_end().to_owned());
+        let mut written = marker.to_owned();
+        for c in line.trim_end().chars() {
+            if c != '\t' && (c.is_control() || is_hidden(c)) {
+                written.extend(c.escape_unicode());
+            } else {
+                written.push(c);
+            }
+        }
+        out.word(written.trim_end().to_owned());
         out.line(Break::Hard);
     }
 }

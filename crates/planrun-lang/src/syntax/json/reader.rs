@@ -12,6 +12,7 @@ use crate::diag::{Diagnostic, nearest};
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprKind, Name};
 use crate::syntax::place::Place;
+use crate::syntax::spelling::is_hidden;
 
 /// The key that distinguishes shapes.
 const KIND: &str = "kind";
@@ -159,6 +160,15 @@ impl<'t> Reader<'t> {
             .filter(|key| key.required && fields.get(key.name).is_none())
         {
             self.missing_key(key, shape, object);
+        }
+        for key in shape.all_keys().filter(|key| key.has_elements()) {
+            if let Some(Value::Array(list)) = fields.get(key.name)
+                && list.elements.is_empty()
+            {
+                let message = format!("`{}` of {} must not be empty", key.name, shape.called);
+                let finding = Diagnostic::new(&codes::JSON_SHAPE, opening(span(list)), message);
+                self.report(finding.help("add an element, or remove the object"));
+            }
         }
         fields
     }
@@ -317,9 +327,10 @@ pub(super) fn missing(place: Span) -> Expr {
     Expr::new(opening(place), ExprKind::Error)
 }
 
-/// Returns true if the text can be a name of the language, if necessary in back quotes.
+/// Returns true if the text can be a name of the language, if necessary in back quotes, which have no escapes.
 pub(super) fn is_name(text: &str) -> bool {
-    !text.is_empty() && !text.contains('`') && !text.chars().any(char::is_control)
+    let is_unwritable = |c: char| c == '`' || c.is_control() || is_hidden(c);
+    !text.is_empty() && !text.chars().any(is_unwritable)
 }
 
 /// Returns true if the text consists of plain words separated by the mark.

@@ -6,8 +6,9 @@ use super::shapes::{ASKED, CALL, Choice, FILE, Key, Shape, Slot, Word};
 
 /// The dialect of the generated schema.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-/// A name: no control characters and no back quotes.
-const NAME: &str = "^[^`\\u0000-\\u001f\\u007f]+$";
+/// A name: no back quotes, and no control characters or others that nobody can see.
+const NAME: &str =
+    "^[^`\\u0000-\\u001f\\u007f-\\u009f\\u200b\\u202a-\\u202e\\u2060\\u2066-\\u2069\\ufeff]+$";
 /// Words separated by dots.
 const CLASS: &str = "^[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*(\\.[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*)*$";
 /// Words separated by hyphens.
@@ -101,7 +102,12 @@ fn object(shape: &'static Shape, shared: &mut Vec<&'static Shape>) -> Value {
 
 /// Returns the schema of a key's value. An optional key may also be null.
 fn property(key: &Key, shared: &mut Vec<&'static Shape>) -> Value {
-    let value = slot(key.slot, shared);
+    let mut value = slot(key.slot, shared);
+    if let Value::Object(map) = &mut value
+        && key.has_elements()
+    {
+        map.insert("minItems".to_owned(), 1.into());
+    }
     let mut property = if key.required {
         value
     } else {

@@ -467,15 +467,6 @@ fn clause_shape(word: &str) -> Option<&'static Shape> {
 /// Reports what is wrong with an item whose keys are each valid.
 pub(super) fn check_item(reader: &mut Reader<'_>, item: &ItemKind, fields: &Fields<'_>) {
     match item {
-        ItemKind::Use(Use::Namespaces(namespaces))
-            if namespaces.is_empty() && fields.get("namespaces").is_some() =>
-        {
-            let place = opening(fields.place("namespaces"));
-            let message = "a `use` must name at least one namespace";
-            let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message);
-            reader
-                .report(finding.help("name one, such as {\"name\": \"mail\"}, or remove the item"));
-        }
         ItemKind::Plan(plan) if plan.body.statements.is_empty() && fields.get("body").is_some() => {
             let message = format!("plan `{}` does nothing", plan.name.text);
             reader.report(

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use quick_xml::escape::escape;
+use planrun_lang::diag::render::visible_line;
 
 use super::lines::{Line, lines};
 use super::{Coverage, PlanCoverage, Share};
@@ -38,7 +38,7 @@ pub fn html(coverage: &Coverage<'_>) -> String {
         let _ = writeln!(
             page,
             "<tr><td><a href=\"#f{index}\">{}</a></td><td>{}/{}</td><td>{}%</td></tr>",
-            escape(*name),
+            escaped(name),
             share.reached,
             share.all,
             share.percent()
@@ -46,12 +46,12 @@ pub fn html(coverage: &Coverage<'_>) -> String {
     }
     page += "</table>\n";
     for (index, (name, plans)) in files.iter().enumerate() {
-        let _ = writeln!(page, "<h2 id=\"f{index}\">{}</h2>", escape(*name));
+        let _ = writeln!(page, "<h2 id=\"f{index}\">{}</h2>", escaped(name));
         for plan in plans {
             let _ = writeln!(
                 page,
                 "<p>{}: {}</p>",
-                escape(&*plan.goals.plan().name),
+                escaped(&plan.goals.plan().name),
                 in_words(plan.share())
             );
         }
@@ -80,10 +80,14 @@ fn source(page: &mut String, plans: &[&PlanCoverage<'_>]) {
         let _ = writeln!(
             page,
             "<div class=\"{class}\"><b>{number:>4} {count:>5}</b> {}</div>",
-            escape(text)
+            escaped(text)
         );
         for missing in line.into_iter().flat_map(|line| &line.missing) {
-            let _ = writeln!(page, "<div class=\"why {class}\">{}</div>", escape(missing));
+            let _ = writeln!(
+                page,
+                "<div class=\"why {class}\">{}</div>",
+                escaped(missing)
+            );
         }
     }
     page.push_str("</div>\n");
@@ -96,4 +100,23 @@ fn mark(line: &Line<'_>) -> (&'static str, String) {
         (false, _) => "miss",
     };
     (class, format!("{}×", line.hits()))
+}
+
+/// Escapes text for HTML, and makes invisible characters visible; tabs are kept.
+fn escaped(text: &str) -> String {
+    let parts: Vec<_> = text.split('\t').map(visible_line).collect();
+    quick_xml::escape::escape(parts.join("\t")).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn text_is_neither_markup_nor_hidden() {
+        assert_eq!(
+            escaped("\tstep <a>\u{202e} \u{1b}[31m"),
+            "\tstep &lt;a&gt;\\u{202e} \\u{1b}[31m"
+        );
+    }
 }

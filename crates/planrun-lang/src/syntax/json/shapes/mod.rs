@@ -163,6 +163,11 @@ impl Shape {
 }
 
 impl Key {
+    /// Returns true if its list must have an element, as it must in text.
+    pub fn has_elements(&self) -> bool {
+        matches!(self.slot, Slot::Choices(Choice::Outcome)) || self.name == "namespaces"
+    }
+
     /// Returns the description of the key; for settings, the list of their names.
     pub fn about(&self) -> Cow<'static, str> {
         match self.slot {
