@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::{FileReport, human};
+use planrun_lang::diag::render::{FileReport, human, visible_text};
 use planrun_lang::format;
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::{self, json};
@@ -102,7 +102,13 @@ pub fn run(
             Ok(mut value) => {
                 if arguments.strict {
                     let catalog = Workspace::open(&arguments.file, project)?.catalog(None);
-                    value = json::complete(&value, catalog.signatures().map(AsRef::as_ref));
+                    let completed = json::complete(&value, catalog.signatures().map(AsRef::as_ref));
+                    for misfit in &completed.misfits {
+                        let note =
+                            format!("note: `planrun schema --catalog` has no place for {misfit}");
+                        terminal.note(&visible_text(&note));
+                    }
+                    value = completed.file;
                 }
                 terminal.print_json(&json::text(&value))?;
                 return Ok(Exit::Fine);

@@ -4,6 +4,8 @@
 //! root only, and there is no `oneOf`, `allOf`, `if`, pattern, range, key next to a `$ref`, or recursion.
 //! `docs/json-form.md` names the sources.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::schema::choice_name;
@@ -15,6 +17,9 @@ use crate::types::{Parameter, Signature};
 
 /// Maximum nesting depth of bodies. The schema repeats the definitions of each level, since it may not be recursive.
 const LEVELS: usize = 2;
+/// The objects that name a namespace, and their key for another name of it.
+const NAMESPACE: &str = "namespace";
+const ALIAS: &str = "as";
 
 /// How much of the JSON form the schema covers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,14 +62,43 @@ pub fn narrowed<'s>(tools: impl IntoIterator<Item = &'s Signature>, breadth: Bre
     root
 }
 
-/// Converts a file written by `encode` to the narrowed schema: every key is present, with null for those left out, and
-/// values are strings or texts.
+/// A file in the shape of the narrowed schema.
+pub struct Completed {
+    pub file: Value,
+    /// The parts of it for which the schema has no place.
+    pub misfits: BTreeSet<String>,
+}
+
+/// Converts a file written by `encode` to the narrowed schema: every key is present, with null for those left out, values
+/// are strings or texts, and tools have their names of the catalog.
 #[must_use]
-pub fn complete<'s>(file: &Value, tools: impl IntoIterator<Item = &'s Signature>) -> Value {
-    let completion = Completion {
+pub fn complete<'s>(file: &Value, tools: impl IntoIterator<Item = &'s Signature>) -> Completed {
+    let mut completion = Completion {
         tools: tools.into_iter().collect(),
+        aliases: aliases(file),
+        misfits: BTreeSet::new(),
     };
-    completion.object(file, &FILE)
+    Completed {
+        file: completion.object(file, &FILE, 0),
+        misfits: completion.misfits,
+    }
+}
+
+/// Returns the other names that a file gives to namespaces, each with the namespace.
+fn aliases(file: &Value) -> Vec<(String, String)> {
+    let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned();
+    let items = list(file, "items").unwrap_or_default();
+    let namespaces = items.iter().filter_map(|item| list(item, "namespaces"));
+    let name = |namespace: &Value, key: &str| {
+        namespace
+            .get(key)
+            .and_then(Value::as_str)
+            .map(canonical_name)
+    };
+    let aliases = namespaces
+        .flatten()
+        .filter_map(|namespace| Some((name(&namespace, ALIAS)?, name(&namespace, "name")?)));
+    aliases.collect()
 }
 
 impl Writer {
@@ -171,7 +205,7 @@ impl Writer {
             let offered: Vec<_> = choice
                 .shapes()
                 .iter()
-                .filter(|shape| self.offers(choice, shape, inner))
+                .filter(|shape| offers(self.breadth, choice, shape, inner))
                 .collect();
             let shapes = offered
                 .into_iter()
@@ -180,25 +214,6 @@ impl Writer {
             self.defs.insert(name.clone(), json!({ "anyOf": shapes }));
         }
         Some(json!({ "$ref": format!("#/$defs/{name}") }))
-    }
-
-    /// Returns true if the schema offers a shape at this level: the level has to allow its bodies, and a lean schema
-    /// leaves out shapes with settings.
-    fn offers(&self, choice: Choice, shape: &Shape, level: usize) -> bool {
-        let deep = shape
-            .all_keys()
-            .any(|key| key.required && matches!(key.slot, Slot::Choices(Choice::Statement)));
-        let free = self.breadth == Breadth::Lean
-            && shape
-                .all_keys()
-                .any(|key| matches!(key.slot, Slot::Settings(_)));
-        match choice {
-            Choice::Item => shape.kind != "test",
-            Choice::Statement => !(free || deep && level >= LEVELS),
-            // A body in an action would nest eleven objects, and providers accept ten.
-            Choice::Action | Choice::Undo => !deep,
-            Choice::TestStatement | Choice::Outcome => false,
-        }
     }
 
     fn tool_call(&self, tool: &Signature) -> Value {
@@ -229,6 +244,25 @@ impl Writer {
             tool.description.as_deref().unwrap_or("A tool."),
             &properties,
         )
+    }
+}
+
+/// Returns true if the schema offers a shape at this level: the level has to allow its bodies, and a lean schema leaves out
+/// shapes with settings.
+fn offers(breadth: Breadth, choice: Choice, shape: &Shape, level: usize) -> bool {
+    let deep = shape
+        .all_keys()
+        .any(|key| key.required && matches!(key.slot, Slot::Choices(Choice::Statement)));
+    let free = breadth == Breadth::Lean
+        && shape
+            .all_keys()
+            .any(|key| matches!(key.slot, Slot::Settings(_)));
+    match choice {
+        Choice::Item => shape.kind != "test",
+        Choice::Statement => !(free || deep && level >= LEVELS),
+        // A body in an action would nest eleven objects, and providers accept ten.
+        Choice::Action | Choice::Undo => !deep,
+        Choice::TestStatement | Choice::Outcome => false,
     }
 }
 
@@ -319,17 +353,22 @@ fn nullable(value: &Value, about: &str) -> Value {
 /// Converts files to the narrowed schema.
 struct Completion<'s> {
     tools: Vec<&'s Signature>,
+    aliases: Vec<(String, String)>,
+    misfits: BTreeSet<String>,
 }
 
 impl Completion<'_> {
-    fn object(&self, value: &Value, shape: &'static Shape) -> Value {
+    /// Converts an object inside `level` bodies.
+    fn object(&mut self, value: &Value, shape: &'static Shape, level: usize) -> Value {
         let mut object = Map::new();
         if shape.one_of {
             object.insert("kind".to_owned(), shape.kind.into());
         }
         for key in shape.all_keys().filter(|key| offered(key)) {
             let value = match value.get(key.name) {
-                Some(value) => self.slot(value, key),
+                // Tools have their names of the catalog.
+                Some(_) if key.name == ALIAS && shape.kind == NAMESPACE => Value::Null,
+                Some(value) => self.slot(value, key, level),
                 None => Value::Null,
             };
             object.insert(key.name.to_owned(), value);
@@ -337,24 +376,22 @@ impl Completion<'_> {
         Value::Object(object)
     }
 
-    fn slot(&self, value: &Value, key: &Key) -> Value {
-        let list = |write: &dyn Fn(&Value) -> Value| {
-            value
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(write)
-                .collect::<Vec<_>>()
-        };
+    fn slot(&mut self, value: &Value, key: &Key, level: usize) -> Value {
+        let elements = value.as_array().into_iter().flatten();
         match key.slot {
             Slot::Value | Slot::Message | Slot::Members => expression(value),
             Slot::Settings(settings) => complete_settings(value, settings),
-            Slot::Probe if value.get("agent").is_some() => self.object(value, &ASKED),
+            Slot::Probe if value.get("agent").is_some() => self.object(value, &ASKED, level),
             Slot::Call | Slot::Probe => self.call(value),
-            Slot::Object(inner) => self.object(value, inner),
-            Slot::Objects(inner) => list(&|value| self.object(value, inner)).into(),
-            Slot::Choice(choice) => self.chosen(value, choice),
-            Slot::Choices(choice) => list(&|value| self.chosen(value, choice)).into(),
+            Slot::Object(inner) => self.object(value, inner, level),
+            Slot::Objects(inner) => elements
+                .map(|value| self.object(value, inner, level))
+                .collect(),
+            Slot::Choice(choice) => self.chosen(value, choice, level),
+            Slot::Choices(choice) => elements
+                .map(|value| self.chosen(value, choice, level))
+                .collect(),
+            Slot::Tool => value.as_str().map(|tool| self.catalog_name(tool)).into(),
             Slot::Name
             | Slot::Names(_)
             | Slot::Text
@@ -363,7 +400,6 @@ impl Completion<'_> {
             | Slot::Type
             | Slot::ObjectType
             | Slot::Pattern
-            | Slot::Tool
             | Slot::Callee => value.clone(),
             Slot::Arguments => {
                 let given = |name: &str| value.get(name).map_or(Value::Null, expression);
@@ -378,39 +414,67 @@ impl Completion<'_> {
         }
     }
 
-    fn chosen(&self, value: &Value, choice: Choice) -> Value {
+    fn chosen(&mut self, value: &Value, choice: Choice, level: usize) -> Value {
         let kind = value.get("kind").and_then(Value::as_str);
-        let shape = choice
-            .shapes()
-            .iter()
-            .find(|shape| Some(shape.kind) == kind);
-        shape.map_or_else(|| value.clone(), |shape| self.object(value, shape))
-    }
-
-    fn call(&self, value: &Value) -> Value {
-        let tool = value.get("tool").and_then(Value::as_str);
-        let Some(tool) = self
-            .tools
-            .iter()
-            .find(|known| Some(dotted(known).as_str()) == tool)
-        else {
+        let shapes = choice.shapes().iter();
+        let Some(shape) = shapes.into_iter().find(|shape| Some(shape.kind) == kind) else {
             return value.clone();
         };
+        let level = level + usize::from(choice == Choice::Statement);
+        if !offers(Breadth::Full, choice, shape, level) {
+            let misfit = match choice {
+                Choice::Statement => format!("{} inside {LEVELS} bodies", shape.called),
+                Choice::Action => format!("{} as an action", shape.called),
+                Choice::Undo => format!("{} as an `undo`", shape.called),
+                Choice::Item | Choice::TestStatement | Choice::Outcome => shape.called.to_owned(),
+            };
+            self.misfits.insert(misfit);
+        }
+        self.object(value, shape, level)
+    }
+
+    /// Returns the name of a tool with the name that its namespace has in the catalog.
+    fn catalog_name(&self, tool: &str) -> String {
+        let mut found = self.aliases.iter().filter_map(|(alias, namespace)| {
+            let name = tool.strip_prefix(alias.as_str())?;
+            name.starts_with('.').then(|| format!("{namespace}{name}"))
+        });
+        found.next().unwrap_or_else(|| tool.to_owned())
+    }
+
+    fn call(&mut self, value: &Value) -> Value {
+        let written = value.get("tool").and_then(Value::as_str);
+        let called = written.map(|tool| self.catalog_name(tool));
+        let known = self
+            .tools
+            .iter()
+            .find(|known| Some(dotted(known)) == called);
         let given = value.get("arguments");
         let mut arguments = Map::new();
-        for parameter in &tool.parameters {
-            let value = given
-                .and_then(|given| given.get(&*parameter.name))
-                .map_or(Value::Null, expression);
-            arguments.insert(parameter.name.to_string(), value);
+        if let Some(tool) = known {
+            for parameter in &tool.parameters {
+                let value = given
+                    .and_then(|given| given.get(&*parameter.name))
+                    .map_or(Value::Null, expression);
+                arguments.insert(parameter.name.to_string(), value);
+            }
+        } else {
+            let misfit = called.as_ref().map_or_else(
+                || "a call that is an expression".to_owned(),
+                |called| format!("a call of `{called}`, which is no tool of the project"),
+            );
+            self.misfits.insert(misfit);
         }
+        let Some(called) = called else {
+            return value.clone();
+        };
         // Arguments that the tool does not have are kept, so that they are reported.
         for (name, value) in given.and_then(Value::as_object).into_iter().flatten() {
             arguments
                 .entry(name.clone())
                 .or_insert_with(|| expression(value));
         }
-        json!({ "tool": dotted(tool), "arguments": arguments })
+        json!({ "tool": called, "arguments": arguments })
     }
 }
 
