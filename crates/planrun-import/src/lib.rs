@@ -200,7 +200,7 @@ struct Parsed {
     is_in_prose: bool,
 }
 
-/// Parses the document as a tree, and detects its format. Models may put their JSON into fences or prose.
+/// Parses the document as a tree, and detects its format. Models may put it into a fence, and JSON into prose.
 fn tree_of(text: &str, format: Option<Format>) -> Result<(Format, Parsed), Refused> {
     let read = document::read(text);
     let recognized = |root: &Node| {
@@ -218,18 +218,19 @@ fn tree_of(text: &str, format: Option<Format>) -> Result<(Format, Parsed), Refus
         let is_in_prose = false;
         return Ok((format, Parsed { root, is_in_prose }));
     }
-    if let Ok(root) = calls::json_in_prose(text)
-        && let Some(format) = recognized(&root)
-    {
-        let span = root.span;
-        let outside = [
-            text.get(..span.start as usize),
-            text.get(span.end as usize..),
-        ];
-        let outside = outside.map(Option::unwrap_or_default).concat();
-        // The name of the language behind a fence is not prose.
-        let outside = outside.replace("```json", "");
-        let is_in_prose = outside.chars().any(char::is_alphanumeric);
+    for (root, place) in calls::documents_in_prose(text) {
+        let Some(format) = recognized(&root) else {
+            continue;
+        };
+        let outside = [text.get(..place.start), text.get(place.end..)];
+        let outside = outside.map(Option::unwrap_or_default);
+        // A fence and the name of its language are not prose.
+        let mut lines = outside.iter().flat_map(|part| part.lines());
+        let is_in_prose = lines.any(|line| {
+            let line = line.trim();
+            let is_fence = line.starts_with("```") || line.starts_with("~~~");
+            !is_fence && line.contains(char::is_alphanumeric)
+        });
         return Ok((format, Parsed { root, is_in_prose }));
     }
     read?;

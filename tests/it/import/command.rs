@@ -102,3 +102,31 @@ fn what_is_not_carried_or_not_read_is_told() {
     }
     assert_eq!(import("missing.json").status, 3);
 }
+
+#[test]
+fn a_document_in_a_fence_of_a_page_is_found() {
+    let workflow = "document:\n  dsl: 1.0.3\ndo:\n  - greet:\n      set:\n        text: |\n          ```\n          hi\n";
+    let page = format!(
+        "# How to\n\nInstall it:\n\n```sh\nnpm: install\n```\n\n~~~~yaml\n{workflow}~~~~\n\nThat is all.\n"
+    );
+    let wrong = page.replace("set:", "zet:");
+    let fenced = format!("```yaml\n{workflow}");
+    let folder = folder([
+        ("page.md", page.as_str()),
+        ("wrong.md", wrong.as_str()),
+        ("answer.md", fenced.as_str()),
+    ]);
+    let import = |file: &str| planrun(["import", file]).within(folder.path()).run();
+    let made = import("page.md");
+    assert_eq!(made.status, 0, "{made:?}");
+    assert!(made.stdout.contains("hi"), "{made:?}");
+    assert!(
+        made.stderr.contains("the text around the document"),
+        "{made:?}"
+    );
+    let made = import("answer.md");
+    assert_eq!(made.status, 0, "{made:?}");
+    assert!(!made.stderr.contains("around the document"), "{made:?}");
+    let wrong = import("wrong.md");
+    assert!(wrong.stderr.contains("wrong.md:13:5"), "{wrong:?}");
+}

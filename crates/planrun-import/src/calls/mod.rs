@@ -19,7 +19,7 @@ use planrun_lang::yaml::{Content, Node};
 use crate::document::Refused;
 use crate::draft::{Draft, Made, excerpt, identifier, is_writable, one_line};
 use crate::tree;
-pub use model::json as json_in_prose;
+pub use model::documents as documents_in_prose;
 use order::{Order, ordered};
 
 /// The namespace of tools that are not in the project and have no namespace in the document.
