@@ -3,6 +3,7 @@
 mod arazzo;
 mod command;
 mod dropped;
+mod expressions;
 mod fixtures;
 mod hostile;
 mod page;

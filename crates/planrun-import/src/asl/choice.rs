@@ -1,13 +1,15 @@
 //! Translates the rules of a `Choice` into conditions.
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr};
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind};
 use planrun_lang::yaml::{Content, Entry, Node};
 
 use super::data::Scope;
-use crate::expression::path::Path;
+use crate::expression::has_type;
+use crate::expression::path::{self, Path, Step};
+use crate::expression::value::Value;
 use crate::tree;
 
-/// The deepest nesting of rules.
+/// The deepest nesting of rules, and of a path that may lead nowhere.
 const MAX_DEPTH: usize = 30;
 
 /// Translates a rule into a condition; `None` for a rule that always holds.
@@ -81,7 +83,7 @@ fn comparison(rule: &Node, test: &Entry, scope: &Scope<'_>) -> Result<Option<Exp
     }
     let value = scope.path(variable)?.expr();
     if let Some(kind) = test.name.strip_prefix("Is") {
-        let is = kind_test(kind, value)?;
+        let is = kind_test(kind, &value)?;
         return Ok(Some(if expected { is } else { tree::not(is) }));
     }
     let (name, other) = match (test.name.strip_suffix("Path"), test.value.text()) {
@@ -91,11 +93,10 @@ fn comparison(rule: &Node, test: &Entry, scope: &Scope<'_>) -> Result<Option<Exp
     if name == "StringMatches" {
         let pattern = test.value.text().filter(|_| name == test.name);
         let pattern = pattern.ok_or("the pattern is not a constant string")?;
-        return Ok(Some(tree::method(
-            value,
-            "matches",
-            vec![tree::text(&wildcards(pattern))],
-        )));
+        let matches = vec![tree::text(&wildcards(pattern))];
+        let matches = tree::method(value.clone(), "matches", matches);
+        let is_text = kind_test("String", &value)?;
+        return Ok(Some(tree::binary(is_text, BinaryOp::And, matches)));
     }
     let kinds = ["String", "Numeric", "Boolean", "Timestamp"];
     let kind = kinds.into_iter().find(|kind| name.starts_with(kind));
@@ -113,6 +114,20 @@ fn comparison(rule: &Node, test: &Entry, scope: &Scope<'_>) -> Result<Option<Exp
             ));
         }
     };
+    compared(kind, operator, value, other).map(Some)
+}
+
+/// Returns a comparison that holds only if both sides are of its kind.
+fn compared(kind: &str, operator: BinaryOp, value: Expr, other: Expr) -> Result<Expr, String> {
+    let is_constant = |side: &Expr| matches!(side.kind, ExprKind::Literal(_));
+    // Values of different types are never equal.
+    let is_implied = operator == BinaryOp::Equal && kind != "Timestamp" && is_constant(&other);
+    let sides = [&value, &other]
+        .into_iter()
+        .filter(|side| !is_implied && !is_constant(side));
+    let mut parts: Vec<Expr> = sides
+        .map(|side| kind_test(kind, side))
+        .collect::<Result<_, _>>()?;
     let side = |side: Expr| {
         if kind == "Timestamp" {
             tree::function("timestamp", vec![side])
@@ -120,46 +135,80 @@ fn comparison(rule: &Node, test: &Entry, scope: &Scope<'_>) -> Result<Option<Exp
             side
         }
     };
-    Ok(Some(tree::binary(side(value), operator, side(other))))
+    parts.push(tree::binary(side(value), operator, side(other)));
+    tree::joined(parts, BinaryOp::And).ok_or_else(String::new)
 }
 
 /// Translates `IsPresent`: a null field counts as present.
 fn presence(variable: &str, expected: bool, scope: &Scope<'_>) -> Result<Option<Expr>, String> {
-    let path = Path::read(variable)?;
-    let Some((holder, key)) = path.split_last() else {
-        return Ok(if expected {
-            None
-        } else {
-            Some(tree::boolean(false))
-        });
-    };
-    let holder = scope.follow(&holder)?;
-    let present = match holder.has(key) {
-        Some(true) if expected => return Ok(None),
-        Some(known) => tree::boolean(known),
-        None => tree::binary(tree::text(key), BinaryOp::In, holder.expr()),
-    };
-    Ok(Some(if expected {
-        present
-    } else {
-        tree::not(present)
-    }))
+    let present = leads_somewhere(&Path::read(variable)?, scope, MAX_DEPTH)?;
+    Ok(match (tree::joined(present, BinaryOp::And), expected) {
+        (present, true) => present,
+        (None, false) => Some(tree::boolean(false)),
+        (Some(present), false) => Some(tree::not(present)),
+    })
 }
 
-fn kind_test(kind: &str, value: Expr) -> Result<Expr, String> {
-    let is = |name: &str| {
-        let ty = tree::function("type", vec![value.clone()]);
-        tree::binary(ty, BinaryOp::Equal, tree::variable(name))
+/// Returns the conditions for a path to lead to a value: each of its parts needs a value that has it.
+fn leads_somewhere(path: &Path, scope: &Scope<'_>, depth: usize) -> Result<Vec<Expr>, String> {
+    let depth = depth.checked_sub(1).ok_or("the path is too long")?;
+    let Some((before, last)) = path.split_last() else {
+        return Ok(Vec::new());
     };
+    let is_known = before.root == path::Root::Context || before.is_empty();
+    let mut conditions = if is_known {
+        Vec::new()
+    } else {
+        leads_somewhere(&before, scope, depth)?
+    };
+    let holder = scope.follow(&before)?;
+    // Any field that is not known is one of the base.
+    let place = || match &holder {
+        Value::Object {
+            base: Some(base), ..
+        } => base.clone(),
+        whole => whole.expr(),
+    };
+    match last {
+        Step::Key(key) => match holder.has(key) {
+            Some(true) => {}
+            Some(false) => conditions.push(tree::boolean(false)),
+            None => {
+                if !is_known {
+                    conditions.push(has_type(&place(), &["map"]));
+                }
+                conditions.push(tree::binary(tree::text(key), BinaryOp::In, place()));
+            }
+        },
+        Step::Index(at) => {
+            let size = tree::function("size", vec![place()]);
+            let needed = if at < 0 {
+                at.saturating_neg()
+            } else {
+                at.saturating_add(1)
+            };
+            conditions.push(has_type(&place(), &["list"]));
+            conditions.push(tree::binary(
+                size,
+                BinaryOp::GreaterEqual,
+                tree::int(needed),
+            ));
+        }
+        Step::Selection => return Err("`IsPresent` takes a path to a single value".to_owned()),
+    }
+    Ok(conditions)
+}
+
+fn kind_test(kind: &str, value: &Expr) -> Result<Expr, String> {
     Ok(match kind {
-        "Null" => tree::binary(value, BinaryOp::Equal, tree::null()),
-        "String" => is("string"),
-        "Boolean" => is("bool"),
-        "Numeric" => tree::binary(is("int"), BinaryOp::Or, is("double")),
+        "Null" => tree::binary(value.clone(), BinaryOp::Equal, tree::null()),
+        "String" => has_type(value, &["string"]),
+        "Boolean" => has_type(value, &["bool"]),
+        "Numeric" => has_type(value, &["int", "double"]),
         "Timestamp" => {
             let pattern = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$";
             let matches = tree::method(value.clone(), "matches", vec![tree::text(pattern)]);
-            tree::binary(is("string"), BinaryOp::And, matches)
+            tree::binary(has_type(value, &["string"]), BinaryOp::And, matches)
         }
         _ => return Err(format!("`Is{}` has no counterpart", super::short(kind))),
     })

@@ -7,6 +7,7 @@ use planrun_lang::yaml::{Content, Node};
 use super::{intrinsic, jsonata};
 use crate::control_flow::Element;
 use crate::draft::Draft;
+use crate::expression::Caveats;
 use crate::expression::path::{self, Path};
 use crate::expression::value::Value;
 use crate::tree;
@@ -24,6 +25,7 @@ pub struct Scope<'s> {
     pub result: Option<Value>,
     pub error: Option<Value>,
     pub is_jsonata: bool,
+    pub caveats: Caveats,
 }
 
 impl Scope<'_> {
@@ -125,10 +127,17 @@ impl Scope<'_> {
 
     /// Translates an expression; it becomes a hole if it has no counterpart.
     pub fn value(&self, text: &str, node: &Node, draft: &mut Draft<'_>) -> Value {
-        self.expression(text).unwrap_or_else(|why| {
-            let what = format!("state `{}`: `{}`", self.state, super::short(text));
-            Value::Opaque(draft.hole(node.span, what, why))
-        })
+        let what = || format!("state `{}`: `{}`", self.state, super::short(text));
+        let read = self.expression(text);
+        self.report_caveats(node, &what(), draft);
+        read.unwrap_or_else(|why| Value::Opaque(draft.hole(node.span, what(), why)))
+    }
+
+    /// Reports where the expression that was translated last may have another value.
+    pub fn report_caveats(&self, node: &Node, what: &str, draft: &mut Draft<'_>) {
+        for why in self.caveats.take() {
+            draft.changed(node.span, what, why);
+        }
     }
 }
 

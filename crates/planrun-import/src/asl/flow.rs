@@ -14,6 +14,7 @@ use crate::control_flow::graph::Graph;
 use crate::control_flow::{Branch, Continuation, Flow, Region, Target, Walk, Written, end};
 use crate::document::Refused;
 use crate::draft::Draft;
+use crate::expression::Caveats;
 use crate::expression::value::Value;
 use crate::tree;
 
@@ -233,10 +234,9 @@ impl Translator<'_, '_> {
             }
             None => choice::condition(rule, &scope),
         };
-        condition.unwrap_or_else(|why| {
-            let what = format!("a rule of state `{}`", state.name);
-            Some(self.draft.hole(rule.span, what, why))
-        })
+        let what = format!("a rule of state `{}`", state.name);
+        scope.report_caveats(rule, &what, self.draft);
+        condition.unwrap_or_else(|why| Some(self.draft.hole(rule.span, what, why)))
     }
 
     /// Returns the data after a rule, or after the default of the choice.
@@ -316,5 +316,6 @@ pub fn scope_of<'s>(
         result: None,
         error: None,
         is_jsonata: state.is_jsonata,
+        caveats: Caveats::default(),
     }
 }

@@ -5,7 +5,10 @@ pub mod path;
 pub mod tokens;
 pub mod value;
 
-use planrun_lang::syntax::ast::{Expr, ExprKind, Literal, TemplatePart};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, LinkKind, Literal, TemplatePart};
 
 use crate::tree;
 
@@ -14,6 +17,15 @@ pub const ONE: &str = "one";
 
 /// The maximum length of an expression, in bytes.
 const MAX_EXPRESSION: usize = 4096;
+
+/// More levels than any list has.
+pub const DEEPEST: i64 = 1000;
+
+/// An expression with more nodes than this is evaluated only once, even if it is read several times.
+const SHORT: usize = 5;
+
+/// What the report has to say about an expression that was translated: where its value may be another one.
+pub type Caveats = RefCell<BTreeSet<&'static str>>;
 
 /// # Errors
 /// Returns a message if the expression is too long.
@@ -52,4 +64,148 @@ pub fn concatenated(sides: impl IntoIterator<Item = Expr>) -> Expr {
         }
     }
     tree::template(parts)
+}
+
+/// Returns an expression that reads a value several times. `others` are the expressions that `read` adds: if one of them
+/// reads the element of an outer list, the value cannot become an element itself.
+pub fn bound(value: Expr, others: &[&Expr], read: impl FnOnce(&Expr) -> Expr) -> Expr {
+    let is_short = tree::size(&value, SHORT + 1) <= SHORT;
+    if is_short || others.iter().any(|other| reads(other, ONE)) {
+        return read(&value);
+    }
+    let arguments = vec![tree::variable(ONE), read(&tree::variable(ONE))];
+    let read = tree::method(tree::list(vec![value]), "map", arguments);
+    tree::index(read, tree::int(0))
+}
+
+/// Returns true if an expression is certainly a list.
+pub fn is_list(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::List(_) => true,
+        ExprKind::Chain { first, rest } => {
+            is_list(first) && rest.iter().all(|link| link.operator == BinaryOp::Add)
+        }
+        _ => last_method(value).is_some_and(|name| {
+            [
+                "map", "filter", "flatten", "split", "sort", "distinct", "slice", "take",
+            ]
+            .contains(&name)
+        }),
+    }
+}
+
+/// Returns true if an expression is certainly not a list.
+pub fn is_single(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Literal(_)
+        | ExprKind::Object(_)
+        | ExprKind::Template(_)
+        | ExprKind::Unary { .. } => true,
+        ExprKind::Chain { .. } => !is_list(value),
+        ExprKind::Call { function, .. } => [
+            "size", "sum", "int", "double", "string", "json", "has", "type", "merge",
+        ]
+        .contains(&&*function.text),
+        _ => last_method(value)
+            .is_some_and(|name| ["join", "replace", "contains", "matches"].contains(&name)),
+    }
+}
+
+/// Returns the method that an expression calls last.
+pub fn last_method(value: &Expr) -> Option<&str> {
+    let ExprKind::Path { links, .. } = &value.kind else {
+        return None;
+    };
+    match &links.last()?.kind {
+        LinkKind::Call { name, .. } => Some(&name.text),
+        LinkKind::Field { .. } | LinkKind::Index { .. } => None,
+    }
+}
+
+/// Returns a value as a list: a value that is none becomes the only element of one.
+pub fn listed(value: Expr) -> Expr {
+    if is_list(&value) {
+        return value;
+    }
+    let is_single = is_single(&value);
+    let list = tree::list(vec![value]);
+    if is_single {
+        list
+    } else {
+        tree::method(list, "flatten", Vec::new())
+    }
+}
+
+/// Returns true if an expression reads a field, so that `has` can tell whether it exists.
+pub fn is_field(value: &Expr) -> bool {
+    matches!(&value.kind, ExprKind::Path { links, .. }
+        if links.last().is_some_and(|link| matches!(link.kind, LinkKind::Field { .. })))
+}
+
+/// Returns a condition that the type of a value is one of these.
+pub fn has_type(value: &Expr, names: &[&str]) -> Expr {
+    let ty = tree::function("type", vec![value.clone()]);
+    match names {
+        [name] => tree::binary(ty, BinaryOp::Equal, tree::variable(name)),
+        names => {
+            let names = names.iter().map(|name| tree::variable(name)).collect();
+            tree::binary(ty, BinaryOp::In, tree::list(names))
+        }
+    }
+}
+
+/// Returns the element at a position; a negative one counts from the end.
+pub fn element(list: Expr, at: Expr) -> Expr {
+    match whole(&at) {
+        Some(number) if number < 0 => bound(list, &[], |list| {
+            let size = tree::function("size", vec![list.clone()]);
+            let back = tree::int(number.saturating_neg());
+            tree::index(list.clone(), tree::binary(size, BinaryOp::Subtract, back))
+        }),
+        _ => tree::index(list, at),
+    }
+}
+
+/// Returns the elements of a list from one position up to another. A constant position that is negative counts from
+/// the end, and one beyond the list selects nothing.
+pub fn sliced(list: Expr, start: Option<&Expr>, end: Option<&Expr>) -> Expr {
+    let bounds: Vec<&Expr> = start.into_iter().chain(end).collect();
+    bound(list, &bounds, |list| {
+        let size = || tree::function("size", vec![list.clone()]);
+        let is_ordered = match [start, end].map(|at| at.and_then(whole)) {
+            [Some(from), Some(to)] => (from < 0) == (to < 0) && from <= to,
+            [None, _] | [_, None] => true,
+        };
+        let place = |at: &Expr| position(at.clone(), size());
+        let from = start.map_or_else(|| tree::int(0), place);
+        let mut to = end.map_or_else(size, place);
+        if !is_ordered {
+            to = extreme("greatest", from.clone(), to);
+        }
+        tree::method(list.clone(), "slice", vec![from, to])
+    })
+}
+
+/// Returns a position of a slice within a list of this size.
+fn position(at: Expr, size: Expr) -> Expr {
+    match whole(&at) {
+        None | Some(0) => at,
+        Some(number) if number < 0 => {
+            let back = tree::int(number.saturating_neg());
+            let start = tree::binary(size, BinaryOp::Subtract, back);
+            extreme("greatest", start, tree::int(0))
+        }
+        Some(_) => extreme("least", at, size),
+    }
+}
+
+fn whole(value: &Expr) -> Option<i64> {
+    match value.kind {
+        ExprKind::Literal(Literal::Int(number)) => Some(number),
+        _ => None,
+    }
+}
+
+fn extreme(function: &str, one: Expr, other: Expr) -> Expr {
+    tree::method(tree::variable("math"), function, vec![one, other])
 }

@@ -3,7 +3,7 @@
 use planrun_lang::syntax::ast::{BinaryOp, Expr, UnaryOp};
 
 use super::value::Value;
-use super::{ONE, lenient, within_bounds};
+use super::{ONE, element, lenient, sliced, within_bounds};
 use crate::draft::excerpt;
 use crate::tree;
 
@@ -28,6 +28,15 @@ enum Part {
     Slice(Option<i64>, Option<i64>),
     /// `[?(…)]`
     Filter(Expr),
+}
+
+/// The last part of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'p> {
+    Key(&'p str),
+    Index(i64),
+    /// Several elements of a list.
+    Selection,
 }
 
 /// A path such as `$.a.b[0]`.
@@ -85,15 +94,24 @@ impl Path {
         }
     }
 
-    /// Returns the path before its last part and that part, if it is a key.
-    pub fn split_last(&self) -> Option<(Self, &str)> {
+    /// Returns true if it consists of its root only.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Returns the path before its last part, and that part.
+    pub fn split_last(&self) -> Option<(Self, Step<'_>)> {
         let (last, before) = self.parts.split_last()?;
-        let Part::Key(key) = last else { return None };
         let before = Self {
             root: self.root.clone(),
             parts: before.to_vec(),
         };
-        Some((before, key))
+        let step = match last {
+            Part::Key(key) => Step::Key(key),
+            Part::Index(at) => Step::Index(*at),
+            Part::All | Part::Slice(..) | Part::Filter(_) => Step::Selection,
+        };
+        Some((before, step))
     }
 
     /// Returns true if it starts with a selection among the members of a value.
@@ -148,24 +166,12 @@ fn follow(mut value: Value, parts: &[Part]) -> Result<Value, String> {
         let rest = parts.get(number + 1..).unwrap_or_default();
         value = match part {
             Part::Key(key) => value.get(key),
-            Part::Index(index) if *index >= 0 => {
-                Value::Opaque(tree::index(value.expr(), tree::int(*index)))
-            }
             Part::Index(index) => {
-                let list = value.expr();
-                let size = tree::function("size", vec![list.clone()]);
-                let back = tree::int(index.saturating_neg());
-                let place = tree::binary(size, BinaryOp::Subtract, back);
-                Value::Opaque(tree::index(list, place))
+                Value::Opaque(element(value.expr(), tree::int(*index))).bounded()?
             }
             Part::Slice(from, to) => {
-                let list = value.expr();
-                let end = match to {
-                    Some(to) => tree::int(*to),
-                    None => tree::function("size", vec![list.clone()]),
-                };
-                let from = tree::int(from.unwrap_or(0));
-                let slice = tree::method(list, "slice", vec![from, end]);
+                let [from, to] = [from, to].map(|at| at.map(tree::int));
+                let slice = sliced(value.expr(), from.as_ref(), to.as_ref());
                 return each(slice, rest);
             }
             Part::All => return each(value.expr(), rest),
@@ -272,7 +278,7 @@ fn bracket(text: &str) -> Result<Part, String> {
         if text.is_empty() {
             return Some(None);
         }
-        text.parse::<i64>().ok().filter(|at| *at >= 0).map(Some)
+        text.parse().ok().map(Some)
     };
     if let Some((from, to)) = text.split_once(':')
         && let (Some(from), Some(to)) = (bound(from), bound(to))

@@ -10,8 +10,8 @@ use super::jq;
 use super::tasks::Task;
 use crate::control_flow::Flow;
 use crate::draft::{Draft, excerpt};
-use crate::expression::concatenated;
 use crate::expression::value::Value;
+use crate::expression::{Caveats, concatenated};
 use crate::tree;
 
 /// How expressions are read.
@@ -139,17 +139,24 @@ impl Data {
             dot: self.dot.clone(),
             variables: &self.variables,
             errors: &self.reading.errors,
+            caveats: Caveats::default(),
         };
         let read = match &self.reading.language {
             Some(language) => Err(format!("expressions in `{language}` have no counterpart")),
             None => jq::read(code, &scope),
         };
+        for why in scope.caveats.take() {
+            draft.changed(span, self.described(code), why);
+        }
         read.unwrap_or_else(|why| self.hole(span, code, &why, draft))
     }
 
+    fn described(&self, code: &str) -> String {
+        format!("{}: `{}`", self.what, excerpt(code.trim()))
+    }
+
     fn hole(&self, span: Span, code: &str, why: &str, draft: &mut Draft<'_>) -> Value {
-        let what = format!("{}: `{}`", self.what, excerpt(code.trim()));
-        Value::Opaque(draft.hole(span, what, why))
+        Value::Opaque(draft.hole(span, self.described(code), why))
     }
 
     /// Translates an address with names of input fields in braces.

@@ -1,13 +1,31 @@
 //! Translates functions of JSONata.
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, LinkKind};
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
 
-use crate::expression::ONE;
+use super::Output;
+use crate::expression::value::Value;
+use crate::expression::{ONE, bound, has_type, is_field, last_method, listed};
 use crate::tree;
+
+/// The white space that `$trim` normalizes, besides the space itself.
+const BLANKS: [&str; 3] = ["\t", "\n", "\r"];
+
+/// Returns where the counterpart of a function gives another value, if it does.
+pub fn caveat(name: &str) -> Option<&'static str> {
+    match name {
+        "uppercase" | "lowercase" => {
+            Some("converts only the letters A to Z: a plan leaves all others as they are")
+        }
+        "base64encode" | "base64decode" => {
+            Some("is for text in UTF-8: JSONata has one byte for each character")
+        }
+        _ => None,
+    }
+}
 
 /// # Errors
 /// Returns a message if there is no counterpart.
-pub fn counterpart(name: &str, arguments: Vec<Expr>) -> Result<Expr, String> {
+pub fn counterpart(name: &str, arguments: Vec<Output>) -> Result<Output, String> {
     let count = arguments.len();
     match name {
         "now" | "millis" => {
@@ -25,7 +43,7 @@ pub fn counterpart(name: &str, arguments: Vec<Expr>) -> Result<Expr, String> {
             let mut arguments = arguments.into_iter();
             let first = arguments.next();
             let found = first.and_then(|first| match arguments.next() {
-                None => of_one(name, first),
+                None => of_list(name, first.clone()).or_else(|| of_one(name, first)),
                 Some(second) => of_more(name, first, second, arguments.next()),
             });
             let called = crate::draft::excerpt(name);
@@ -34,71 +52,121 @@ pub fn counterpart(name: &str, arguments: Vec<Expr>) -> Result<Expr, String> {
     }
 }
 
-fn of_one(name: &str, value: Expr) -> Option<Expr> {
+/// Translates a function of a list; other values count as lists with one element.
+fn of_list(name: &str, argument: Output) -> Option<Output> {
+    let function = |called: &str, value: Expr| tree::function(called, vec![value]);
+    let method = |value: Expr, called: &str| tree::method(value, called, Vec::new());
+    let extreme =
+        |called: &str, list: Expr| tree::method(tree::variable("math"), called, vec![list]);
+    let is_sequence = matches!(argument, Output::Sequence(_));
+    let of_elements = |value: Expr| {
+        if is_sequence {
+            Output::Sequence(value)
+        } else {
+            Output::One(Value::Opaque(value))
+        }
+    };
+    let value = match name {
+        "count" => counted(argument),
+        "exists" => return Some(Output::of(exists(argument))),
+        "not" => super::falsity(argument),
+        // The type of `sum` is not known statically; that of `double` is.
+        "sum" => function("double", function("sum", argument.elements())),
+        "average" => bound(argument.elements(), &[], |list| {
+            let size = function("size", list.clone());
+            let is_empty = tree::binary(size.clone(), BinaryOp::Equal, tree::int(0));
+            let sum = function("double", function("sum", list.clone()));
+            let average = tree::binary(sum, BinaryOp::Divide, function("double", size));
+            tree::conditional(is_empty, tree::null(), average)
+        }),
+        "max" => extreme("greatest", argument.elements()),
+        "min" => extreme("least", argument.elements()),
+        "join" => method(argument.elements(), name),
+        "reverse" => return Some(of_elements(method(argument.list(), name))),
+        "distinct" | "sort" => return Some(of_elements(method(argument.elements(), name))),
+        _ => return None,
+    };
+    Some(Output::of(value))
+}
+
+fn of_one(name: &str, argument: Output) -> Option<Output> {
+    let value = argument.expr();
     let function = |called: &str, value: Expr| tree::function(called, vec![value]);
     let method = |value: Expr, called: &str| tree::method(value, called, Vec::new());
     let math =
         |called: &str, value: Expr| tree::method(tree::variable("math"), called, vec![value]);
     let base64 =
         |called: &str, value: Expr| tree::method(tree::variable("base64"), called, vec![value]);
-    Some(match name {
-        // The type of `sum` is not known statically; that of `double` is.
-        "sum" => function("double", function("sum", value)),
-        "count" | "length" => function("size", value),
-        "average" => {
-            let size = function("double", function("size", value.clone()));
-            tree::binary(function("sum", value), BinaryOp::Divide, size)
-        }
-        "string" => function("string", value),
-        "number" => function("double", value),
-        "not" => super::falsity(value),
-        "exists" => exists(value),
-        "merge" => return merged(value),
+    Some(Output::of(match name {
+        "length" => function("size", value),
+        "string" => text_of(value),
+        "number" => double(value),
+        "merge" => return merged(value).map(Output::of),
         "uppercase" => method(value, "upperAscii"),
         "lowercase" => method(value, "lowerAscii"),
-        "max" | "min" | "trim" | "join" | "reverse" | "distinct" | "sort" => method(value, name),
+        "trim" => trimmed(value),
         "keys" => {
             let one = || tree::variable(ONE);
             let keys = vec![one(), tree::field(one(), "key")];
-            tree::method(function("entries", value), "map", keys)
+            return Some(Output::Sequence(tree::method(
+                function("entries", value),
+                "map",
+                keys,
+            )));
         }
-        "floor" | "ceil" | "round" => function("int", math(name, value)),
+        "floor" | "ceil" => function("int", math(name, double(value))),
+        "round" => bound(double(value), &[], rounded),
         "abs" => math("abs", value),
         "base64encode" => base64("encode", function("bytes", value)),
         "base64decode" => function("string", base64("decode", value)),
         _ => return None,
-    })
+    }))
 }
 
-fn of_more(name: &str, first: Expr, second: Expr, third: Option<Expr>) -> Option<Expr> {
-    Some(match (name, third) {
-        ("contains" | "split" | "join", None) => tree::method(first, name, vec![second]),
-        ("replace", Some(third)) => tree::method(first, "replace", vec![second, third]),
-        ("append", None) => tree::binary(listed(first), BinaryOp::Add, listed(second)),
-        _ => return None,
-    })
-}
-
-/// Returns a value as a list, if it is certainly none.
-fn listed(value: Expr) -> Expr {
-    match value.kind {
-        ExprKind::Literal(_) | ExprKind::Object(_) | ExprKind::Template(_) => {
-            tree::list(vec![value])
+fn of_more(name: &str, first: Output, second: Output, third: Option<Output>) -> Option<Output> {
+    let method = |value: Expr, arguments: Vec<Expr>| tree::method(value, name, arguments);
+    Some(Output::of(match (name, third) {
+        ("contains" | "split", None) => method(first.expr(), vec![second.expr()]),
+        ("join", None) => method(first.elements(), vec![second.expr()]),
+        ("replace", Some(third)) => {
+            let pattern = second.expr();
+            if pattern == tree::text("") {
+                return None;
+            }
+            method(first.expr(), vec![pattern, third.expr()])
         }
-        _ => value,
+        ("append", None) => super::concatenation(vec![first, second]),
+        _ => return None,
+    }))
+}
+
+/// Nothing has no elements, and a value that is no list is one element.
+fn counted(argument: Output) -> Expr {
+    let size = |list: Expr| tree::function("size", vec![list]);
+    match argument {
+        Output::Sequence(list) => size(list),
+        Output::One(value) => {
+            let value = value.expr();
+            let count = size(listed(value.clone()));
+            if is_field(&value) {
+                tree::conditional(tree::function("has", vec![value]), count, tree::int(0))
+            } else {
+                count
+            }
+        }
     }
 }
 
 /// `has` takes a name or a field; any other value exists if it is not null.
-fn exists(value: Expr) -> Expr {
-    let is_field = match &value.kind {
-        ExprKind::Name(_) => true,
-        ExprKind::Path { links, .. } => links
-            .last()
-            .is_some_and(|link| matches!(link.kind, LinkKind::Field { .. })),
-        _ => false,
+fn exists(argument: Output) -> Expr {
+    let value = match argument {
+        Output::Sequence(list) => {
+            let size = tree::function("size", vec![list]);
+            return tree::binary(size, BinaryOp::Greater, tree::int(0));
+        }
+        Output::One(value) => value.expr(),
     };
-    if is_field {
+    if is_field(&value) || matches!(value.kind, ExprKind::Name(_)) {
         return tree::function("has", vec![value]);
     }
     tree::binary(
@@ -108,10 +176,69 @@ fn exists(value: Expr) -> Expr {
     )
 }
 
-/// Merges the objects of a literal list; `None` for other lists.
+/// Functions of `math` take a double.
+fn double(value: Expr) -> Expr {
+    match &value.kind {
+        ExprKind::Literal(Literal::Double(_)) => value,
+        ExprKind::Call { function, .. } if &*function.text == "double" => value,
+        _ => tree::function("double", vec![value]),
+    }
+}
+
+/// Rounds a double to the nearest integer, and a half to the even one.
+fn rounded(number: &Expr) -> Expr {
+    let math =
+        |called: &str, value: Expr| tree::method(tree::variable("math"), called, vec![value]);
+    let two = || tree::literal(Literal::Double(2.0));
+    let whole = math("trunc", number.clone());
+    let fraction = math(
+        "abs",
+        tree::binary(number.clone(), BinaryOp::Subtract, whole),
+    );
+    let is_half = tree::binary(
+        fraction,
+        BinaryOp::Equal,
+        tree::literal(Literal::Double(0.5)),
+    );
+    let half = tree::binary(number.clone(), BinaryOp::Divide, two());
+    let even = tree::binary(math("round", half), BinaryOp::Multiply, two());
+    let nearest = math("round", number.clone());
+    tree::function("int", vec![tree::conditional(is_half, even, nearest)])
+}
+
+/// Returns a text unchanged, and any other value as JSON.
+fn text_of(value: Expr) -> Expr {
+    match &value.kind {
+        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => value,
+        _ => bound(value, &[], |value| {
+            let json = tree::function("json", vec![value.clone()]);
+            tree::conditional(has_type(value, &["string"]), value.clone(), json)
+        }),
+    }
+}
+
+/// Removes the white space around a text, and turns all white space inside it into single spaces.
+fn trimmed(value: Expr) -> Expr {
+    let spaced = BLANKS.into_iter().fold(value, |text, blank| {
+        tree::method(text, "replace", vec![tree::text(blank), tree::text(" ")])
+    });
+    let words = tree::method(spaced, "split", vec![tree::text(" ")]);
+    let is_word = tree::binary(tree::variable(ONE), BinaryOp::NotEqual, tree::text(""));
+    let words = tree::method(words, "filter", vec![tree::variable(ONE), is_word]);
+    tree::method(words, "join", vec![tree::text(" ")])
+}
+
+/// Merges the objects that are written in a list; `None` for other lists.
 fn merged(value: Expr) -> Option<Expr> {
-    let ExprKind::List(objects) = value.kind else {
-        return None;
+    let is_flat = last_method(&value) == Some("flatten");
+    let objects = match value.kind {
+        ExprKind::List(objects) => objects,
+        ExprKind::Path { base, links } if is_flat && links.len() == 1 => match base.kind {
+            // A single value may be a list of objects.
+            ExprKind::List(objects) if objects.len() > 1 => objects,
+            _ => return None,
+        },
+        _ => return None,
     };
     objects
         .into_iter()

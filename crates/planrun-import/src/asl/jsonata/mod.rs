@@ -8,7 +8,9 @@ use super::data::Scope;
 use crate::expression::path;
 use crate::expression::tokens::{self, Texts, Token};
 use crate::expression::value::Value;
-use crate::expression::{ONE, concatenated, within_bounds};
+use crate::expression::{
+    DEEPEST, ONE, bound, concatenated, element, is_list, is_single, listed, reads, within_bounds,
+};
 use crate::tree;
 
 /// The deepest nesting of expressions.
@@ -27,42 +29,131 @@ pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
         scope,
         depth: 0,
         context: None,
+        reads_context: false,
+        level: 0,
         locals: Vec::new(),
     };
     let value = parser.expression(0)?;
     match parser.peek() {
-        None => Ok(value),
+        None => Ok(value.value()),
         Some(token) => Err(format!("`{token}` has no counterpart here")),
     }
 }
 
+/// What an expression gives.
+#[derive(Clone)]
+enum Output {
+    One(Value),
+    /// The elements of a list: nothing if there are none, and a single one stands for itself.
+    Sequence(Expr),
+}
+
+impl Output {
+    fn of(value: Expr) -> Self {
+        Self::One(Value::Opaque(value))
+    }
+
+    /// Returns the value. Reading that of a sequence without elements fails.
+    fn value(self) -> Value {
+        match self {
+            Self::One(value) => value,
+            Self::Sequence(list) => Value::Opaque(bound(list, &[], |list| {
+                let size = tree::function("size", vec![list.clone()]);
+                let several = tree::binary(size, BinaryOp::Greater, tree::int(1));
+                let first = tree::index(list.clone(), tree::int(0));
+                tree::conditional(several, list.clone(), first)
+            })),
+        }
+    }
+
+    fn expr(self) -> Expr {
+        self.value().expr()
+    }
+
+    /// Returns the elements of a value that is used as a list.
+    fn elements(self) -> Expr {
+        match self {
+            Self::One(value) => value.expr(),
+            Self::Sequence(list) => list,
+        }
+    }
+
+    /// Returns the value as a list.
+    fn list(self) -> Expr {
+        listed(self.elements())
+    }
+
+    fn bounded(self) -> Result<Self, String> {
+        match self {
+            Self::One(value) => value.bounded().map(Self::One),
+            Self::Sequence(list) => Ok(Self::Sequence(Value::Opaque(list).bounded()?.expr())),
+        }
+    }
+}
+
+/// Returns the elements of several lists as one list; a value that is no list is an element.
+fn concatenation(parts: Vec<Output>) -> Expr {
+    let parts: Vec<Expr> = parts.into_iter().map(Output::elements).collect();
+    if !parts.iter().all(|part| is_list(part) || is_single(part)) {
+        return tree::method(tree::list(parts), "flatten", Vec::new());
+    }
+    let mut lists: Vec<Expr> = Vec::new();
+    for part in parts.into_iter().map(listed) {
+        match (lists.last_mut().map(|last| &mut last.kind), part.kind) {
+            (Some(ExprKind::List(elements)), ExprKind::List(more)) => elements.extend(more),
+            (_, kind) => lists.push(tree::expr(kind)),
+        }
+    }
+    tree::joined(lists, BinaryOp::Add).unwrap_or_else(|| tree::list(Vec::new()))
+}
+
 /// Returns whether JSONata takes a value for true: none of null, false, 0 and what is empty is.
-fn truth(value: Expr) -> Expr {
-    if tree::is_truth(&value) {
-        return value;
+fn truth(value: Output) -> Expr {
+    match value {
+        Output::Sequence(list) => {
+            let one = tree::variable(ONE);
+            let holds = truth(Output::of(one.clone()));
+            tree::method(list, "exists", vec![one, holds])
+        }
+        Output::One(value) => {
+            let value = value.expr();
+            if tree::is_truth(&value) {
+                return value;
+            }
+            let may_be_list = !is_single(&value);
+            tree::not(is_empty(tree::coalesce(value, tree::null()), may_be_list))
+        }
     }
-    tree::not(is_empty(value))
 }
 
-/// Returns whether JSONata takes a value for false.
-fn falsity(value: Expr) -> Expr {
-    if tree::is_truth(&value) {
-        return tree::not(value);
+/// Returns whether JSONata takes a value for false. A value that is missing is neither, so reading it fails.
+fn falsity(value: Output) -> Expr {
+    match value {
+        Output::One(value) if !tree::is_truth(&value.expr()) => {
+            let may_be_list = !is_single(&value.expr());
+            is_empty(value.expr(), may_be_list)
+        }
+        other => tree::not(truth(other)),
     }
-    is_empty(value)
 }
 
-fn is_empty(value: Expr) -> Expr {
+/// A list, at whichever depth, counts as empty if all its elements do.
+fn is_empty(value: Expr, may_be_list: bool) -> Expr {
     let empty = [
         tree::null(),
         tree::boolean(false),
         tree::int(0),
         tree::text(""),
-        tree::list(Vec::new()),
         tree::object(Vec::new()),
     ];
-    let present = tree::coalesce(value, tree::null());
-    tree::binary(present, BinaryOp::In, tree::list(empty.into()))
+    let empty = tree::list(empty.into());
+    if !may_be_list {
+        return tree::binary(value, BinaryOp::In, empty);
+    }
+    let one = || tree::variable(ONE);
+    let elements = tree::method(tree::list(vec![value]), "flatten", vec![tree::int(DEEPEST)]);
+    let is_one_empty = tree::binary(one(), BinaryOp::In, empty);
+    tree::method(elements, "all", vec![one(), is_one_empty])
 }
 
 struct Parser<'p> {
@@ -72,8 +163,12 @@ struct Parser<'p> {
     depth: usize,
     /// The value that bare names refer to inside a filter.
     context: Option<Value>,
-    /// Variables that the expression itself binds, innermost last.
-    locals: Vec<(String, Value)>,
+    /// Whether the innermost filter reads it.
+    reads_context: bool,
+    /// Number of enclosing filters.
+    level: usize,
+    /// Variables that the expression itself binds, with the level at which it does, innermost last.
+    locals: Vec<(String, Value, usize)>,
 }
 
 impl Parser<'_> {
@@ -105,7 +200,7 @@ impl Parser<'_> {
         Err(format!("expected `{sign}`, found {found}"))
     }
 
-    fn expression(&mut self, least: u8) -> Result<Value, String> {
+    fn expression(&mut self, least: u8) -> Result<Output, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err("the expression is nested too deeply".into());
@@ -116,7 +211,7 @@ impl Parser<'_> {
                 break;
             }
             self.at += 1;
-            left = match operator {
+            left = Output::of(match operator {
                 Operator::Choice => {
                     let then = self.expression(0)?.expr();
                     let otherwise = if self.eat(":") {
@@ -124,24 +219,26 @@ impl Parser<'_> {
                     } else {
                         tree::null()
                     };
-                    Value::Opaque(tree::conditional(truth(left.expr()), then, otherwise))
+                    tree::conditional(truth(left), then, otherwise)
                 }
                 Operator::Text => {
                     let right = self.expression(binding + 1)?.expr();
-                    Value::Opaque(concatenated([left.expr(), right]))
+                    concatenated([left.expr(), right])
                 }
                 Operator::Binary(operator) => {
-                    let right = self.expression(binding + 1)?.expr();
-                    let left = left.expr();
+                    let right = self.expression(binding + 1)?;
                     let (left, right) = match operator {
                         BinaryOp::And | BinaryOp::Or => (truth(left), truth(right)),
                         // Dividing integers may give a fraction.
-                        BinaryOp::Divide => (tree::function("double", vec![left]), right),
-                        _ => (left, right),
+                        BinaryOp::Divide => {
+                            (tree::function("double", vec![left.expr()]), right.expr())
+                        }
+                        BinaryOp::In => (left.expr(), right.list()),
+                        _ => (left.expr(), right.expr()),
                     };
-                    Value::Opaque(tree::binary(left, operator, right))
+                    tree::binary(left, operator, right)
                 }
-            };
+            });
         }
         self.depth -= 1;
         Ok(left)
@@ -177,30 +274,23 @@ impl Parser<'_> {
         }
     }
 
-    fn operand(&mut self) -> Result<Value, String> {
+    fn operand(&mut self) -> Result<Output, String> {
         let token = self.take().ok_or("unexpected end of the expression")?;
         let value = match token {
-            Token::Text(text) => Value::Opaque(tree::text(&text)),
-            Token::Number(number) => Value::Opaque(
+            Token::Text(text) => Output::of(tree::text(&text)),
+            Token::Number(number) => Output::of(
                 tree::number(&number).ok_or_else(|| format!("`{number}` is not a number"))?,
             ),
             Token::Variable(name) => self.variable(&name)?,
             Token::Name(name) => match name.as_str() {
-                "true" | "false" => Value::Opaque(tree::boolean(name == "true")),
-                "null" => Value::Opaque(tree::null()),
-                _ => match &self.context {
-                    Some(context) => context.get(&name),
-                    None => {
-                        return Err(format!(
-                            "`{name}` reads a context that the state does not have"
-                        ));
-                    }
-                },
+                "true" | "false" => Output::of(tree::boolean(name == "true")),
+                "null" => Output::of(tree::null()),
+                _ => Output::One(self.context(&name)?.get(&name)),
             },
             Token::Sign("(") => self.block()?,
             Token::Sign("-") => {
                 let operand = self.expression(7)?.expr();
-                Value::Opaque(match operand.kind {
+                Output::of(match operand.kind {
                     ExprKind::Literal(Literal::Int(number)) => tree::int(number.saturating_neg()),
                     ExprKind::Literal(Literal::Double(number)) => {
                         tree::literal(Literal::Double(-number))
@@ -208,8 +298,8 @@ impl Parser<'_> {
                     _ => tree::unary(UnaryOp::Negate, operand),
                 })
             }
-            Token::Sign("[") => Value::Opaque(tree::list(self.list("]")?)),
-            Token::Sign("{") => self.object()?,
+            Token::Sign("[") => Output::of(self.list()?),
+            Token::Sign("{") => Output::One(self.object()?),
             Token::Sign(_) | Token::Template(_) => {
                 return Err(format!("`{token}` has no counterpart here"));
             }
@@ -218,15 +308,15 @@ impl Parser<'_> {
     }
 
     /// Parses `(e)`, or `($x := a; e)` with bound variables.
-    fn block(&mut self) -> Result<Value, String> {
+    fn block(&mut self) -> Result<Output, String> {
         let outside = self.locals.len();
         while let (Some(Token::Variable(name)), Some(Token::Sign(":="))) =
             (self.peek(), self.tokens.get(self.at + 1))
         {
             let name = name.clone();
             self.at += 2;
-            let value = self.expression(0)?.bounded()?;
-            self.locals.push((name, value));
+            let value = self.expression(0)?.value().bounded()?;
+            self.locals.push((name, value, self.level));
             self.need(";")?;
         }
         let value = self.expression(0)?;
@@ -235,16 +325,37 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn list(&mut self, close: &str) -> Result<Vec<Expr>, String> {
+    /// Parses the rest of a list. The elements of a list in it become its own, unless that list is written in brackets.
+    fn list(&mut self) -> Result<Expr, String> {
         let mut elements = Vec::new();
-        while !self.eat(close) {
-            elements.push(self.expression(0)?.expr());
+        while !self.eat("]") {
+            let is_bracket = matches!(self.peek(), Some(Token::Sign("[")));
+            let element = self.expression(0)?;
+            elements.push(match element {
+                Output::One(value) if is_bracket && is_list(&value.expr()) => {
+                    Output::of(tree::list(vec![value.expr()]))
+                }
+                element => element,
+            });
             if !self.eat(",") {
-                self.need(close)?;
+                self.need("]")?;
                 break;
             }
         }
-        Ok(elements)
+        Ok(concatenation(elements))
+    }
+
+    /// Parses the rest of a call, after its parenthesis.
+    fn arguments(&mut self) -> Result<Vec<Output>, String> {
+        let mut arguments = Vec::new();
+        while !self.eat(")") {
+            arguments.push(self.expression(0)?);
+            if !self.eat(",") {
+                self.need(")")?;
+                break;
+            }
+        }
+        Ok(arguments)
     }
 
     fn object(&mut self) -> Result<Value, String> {
@@ -254,7 +365,7 @@ impl Parser<'_> {
                 return Err("a computed key of an object has no counterpart".into());
             };
             self.need(":")?;
-            fields.push((key, self.expression(0)?));
+            fields.push((key, self.expression(0)?.value()));
             if !self.eat(",") {
                 self.need("}")?;
                 break;
@@ -264,72 +375,89 @@ impl Parser<'_> {
     }
 
     /// Parses the postfix operators of a value: fields, indices, filters.
-    fn links(&mut self, mut value: Value) -> Result<Value, String> {
-        let mut is_filtered = false;
+    fn links(&mut self, mut value: Output) -> Result<Output, String> {
         loop {
-            if self.eat(".") {
-                if is_filtered {
+            value = if self.eat(".") {
+                let Output::One(holder) = value else {
                     return Err(
                         "a filter may return one value or several: select one, as in `[0]`".into(),
                     );
-                }
-                value = match self.take() {
-                    Some(Token::Name(key) | Token::Text(key)) => value.get(&key),
+                };
+                match self.take() {
+                    Some(Token::Name(key) | Token::Text(key)) => Output::One(holder.get(&key)),
                     Some(token) => return Err(format!("`.{token}` has no counterpart")),
                     None => return Err("unexpected end of the expression".into()),
-                };
+                }
             } else if self.eat("[") {
-                (value, is_filtered) = self.bracket(&value)?;
+                self.bracket(value.elements())?
             } else {
                 return Ok(value);
             }
         }
     }
 
-    /// Parses the brackets after a value. Returns the new value and whether it is filtered.
-    fn bracket(&mut self, value: &Value) -> Result<(Value, bool), String> {
+    /// Parses the brackets after a list: a position, or a condition on its elements.
+    fn bracket(&mut self, list: Expr) -> Result<Output, String> {
         let outer = self.context.replace(Value::Opaque(tree::variable(ONE)));
-        let inner = self.expression(0)?.expr();
+        let outer_reads = std::mem::take(&mut self.reads_context);
+        self.level += 1;
+        let inner = self.expression(0)?;
+        self.level -= 1;
         self.context = outer;
+        let of_element = std::mem::replace(&mut self.reads_context, outer_reads);
         self.need("]")?;
-        let list = value.expr();
-        let (chosen, is_filter) = match &inner.kind {
-            ExprKind::Literal(Literal::Int(number)) if *number < 0 => {
-                let size = tree::function("size", vec![list.clone()]);
-                let back = tree::int(number.saturating_neg());
-                (
-                    tree::index(list, tree::binary(size, BinaryOp::Subtract, back)),
-                    false,
-                )
-            }
-            ExprKind::Literal(Literal::Int(_)) => (tree::index(list, inner), false),
-            _ => {
-                let arguments = vec![tree::variable(ONE), tree::truth(inner)];
-                (tree::method(list, "filter", arguments), true)
+        let inner = match inner {
+            Output::One(value) if !of_element && !tree::is_truth(&value.expr()) => value.expr(),
+            condition => {
+                let arguments = vec![tree::variable(ONE), truth(condition)];
+                return Ok(Output::Sequence(tree::method(list, "filter", arguments)));
             }
         };
-        Ok((Value::Opaque(chosen), is_filter))
+        match inner.kind {
+            ExprKind::Literal(Literal::Int(_)) => Output::of(element(list, inner)).bounded(),
+            ExprKind::Literal(_)
+            | ExprKind::Template(_)
+            | ExprKind::List(_)
+            | ExprKind::Object(_) => Err("brackets contain a position or a condition".into()),
+            _ => Ok(Output::of(tree::index(list, inner))),
+        }
     }
 
-    fn variable(&mut self, name: &str) -> Result<Value, String> {
+    /// Returns the element to which a name in a filter refers.
+    fn context(&mut self, name: &str) -> Result<Value, String> {
+        self.reads_context = true;
+        self.context
+            .clone()
+            .ok_or_else(|| format!("`{name}` reads a context that the state does not have"))
+    }
+
+    fn variable(&mut self, name: &str) -> Result<Output, String> {
         if self.eat("(") {
-            let arguments = self.list(")")?;
-            return functions::counterpart(name, arguments).map(Value::Opaque);
+            let arguments = self.arguments()?;
+            let output = functions::counterpart(name, arguments)?;
+            self.scope
+                .caveats
+                .borrow_mut()
+                .extend(functions::caveat(name));
+            return output.bounded();
         }
         if name.is_empty() {
-            let context = self.context.clone();
-            return context
-                .ok_or_else(|| "`$` reads a context that the state does not have".into());
+            return self.context("$").map(Output::One);
         }
         if name == "states" {
-            return self.states();
+            return self.states().map(Output::One);
         }
-        let local = self.locals.iter().rev().find(|(local, _)| local == name);
-        if let Some((_, value)) = local {
-            return Ok(value.clone());
+        let mut locals = self.locals.iter().rev();
+        if let Some((_, value, level)) = locals.find(|(local, ..)| local == name) {
+            if *level != self.level && reads(&value.expr(), ONE) {
+                return Err(format!(
+                    "`${name}` is an element of an outer list, which is hidden by an inner one"
+                ));
+            }
+            return Ok(Output::One(value.clone()));
         }
         match self.scope.variables.get(name) {
-            Some(value) => Ok(value.clone()),
+            Some(value) => Ok(Output::One(value.clone())),
             None => Err(format!("there is no variable `${name}` in this state")),
         }
     }

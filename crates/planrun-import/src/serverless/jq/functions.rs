@@ -2,10 +2,11 @@
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
 
-use super::{Output, Reader, truth};
+use super::operators::padded;
+use super::{Output, Reader, assume_list, truth};
 use crate::draft::excerpt;
-use crate::expression::ONE;
 use crate::expression::value::Value;
+use crate::expression::{DEEPEST, ONE, bound, has_type};
 use crate::tree;
 
 impl Reader<'_> {
@@ -25,6 +26,9 @@ impl Reader<'_> {
                 return Err(format!("`{name}` has no counterpart in an expression"));
             }
             _ => {}
+        }
+        if matches!(name, "any" | "all" | "join") {
+            assume_list(&self.dot.expr(), self.scope);
         }
         if !self.eat("(") {
             return of_dot(name, self.dot.expr());
@@ -71,12 +75,10 @@ impl Reader<'_> {
     }
 
     fn comprehension(&self, method: &str, inner: Expr) -> Output {
+        let list = self.dot.expr();
+        assume_list(&list, self.scope);
         let arguments = vec![tree::variable(ONE), inner];
-        Output::One(Value::Opaque(tree::method(
-            self.dot.expr(),
-            method,
-            arguments,
-        )))
+        Output::One(Value::Opaque(tree::method(list, method, arguments)))
     }
 
     /// Parses an expression in which `.` is an element of the current list.
@@ -102,25 +104,29 @@ fn of_dot(name: &str, dot: Expr) -> Result<Output, String> {
         tree::method(tree::variable("math"), called, vec![value])
     };
     Ok(Output::One(Value::Opaque(match name {
-        "length" => function("size", dot),
+        "length" => function("size", padded(dot, Some(tree::list(Vec::new())))),
         "not" => match truth(dot).kind {
             ExprKind::Literal(Literal::Bool(holds)) => tree::boolean(!holds),
             kind => tree::not(tree::expr(kind)),
         },
-        "add" => function("sum", dot),
-        "tostring" => match &dot.kind {
-            ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => dot,
-            _ => tree::as_text(dot),
-        },
+        // There is no sum of no elements.
+        "add" => bound(dot, &[], |list| {
+            let is_empty = tree::binary(
+                function("size", list.clone()),
+                BinaryOp::Equal,
+                tree::int(0),
+            );
+            tree::conditional(is_empty, tree::null(), function("sum", list.clone()))
+        }),
+        "tostring" => text_of(dot),
         "tojson" => function("json", dot),
         "tonumber" => function("double", dot),
         "floor" | "ceil" | "round" => function("int", math(name, dot)),
         "ascii_downcase" => method(dot, "lowerAscii"),
         "ascii_upcase" => method(dot, "upperAscii"),
         "unique" => method(method(dot, "distinct"), "sort"),
-        "first" | "last" | "min" | "max" | "trim" | "reverse" | "sort" | "flatten" => {
-            method(dot, name)
-        }
+        "flatten" => tree::method(dot, name, vec![tree::int(DEEPEST)]),
+        "first" | "last" | "min" | "max" | "trim" | "reverse" | "sort" => method(dot, name),
         "any" | "all" => {
             let one = tree::variable(ONE);
             let method = if name == "any" { "exists" } else { "all" };
@@ -154,12 +160,28 @@ fn of_one(name: &str, dot: &Value, argument: Expr) -> Result<Output, String> {
             {
                 tree::boolean(dot.has(key) == Some(true))
             }
-            _ => tree::binary(argument, BinaryOp::In, subject),
+            (ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_), _) => {
+                tree::binary(argument, BinaryOp::In, subject)
+            }
+            (ExprKind::Literal(Literal::Int(at)), _) if *at < 0 => tree::boolean(false),
+            (ExprKind::Literal(Literal::Int(at)), _) => {
+                let size = tree::function("size", vec![subject]);
+                tree::binary(size, BinaryOp::Greater, tree::int(*at))
+            }
+            _ => return Err("`has` of a key that is not constant has no counterpart".to_owned()),
         },
         "startswith" => tree::method(subject, "startsWith", vec![argument]),
         "endswith" => tree::method(subject, "endsWith", vec![argument]),
         "test" => tree::method(subject, "matches", vec![argument]),
-        "join" | "split" => tree::method(subject, name, vec![argument]),
+        "join" => tree::method(texts_of(subject), name, vec![argument]),
+        "split" => bound(subject, &[&argument], |text| {
+            let parts = tree::method(text.clone(), name, vec![argument.clone()]);
+            let is_empty = tree::binary(text.clone(), BinaryOp::Equal, tree::text(""));
+            tree::conditional(is_empty, tree::list(Vec::new()), parts)
+        }),
+        "flatten" if matches!(argument.kind, ExprKind::Literal(Literal::Int(_))) => {
+            tree::method(subject, name, vec![argument])
+        }
         // For lists and objects, `contains` compares recursively, which has no counterpart.
         "contains" if is_text => tree::method(subject, "contains", vec![argument]),
         _ => {
@@ -168,4 +190,33 @@ fn of_one(name: &str, dot: &Value, argument: Expr) -> Result<Output, String> {
         }
     };
     Ok(Output::One(Value::Opaque(value)))
+}
+
+/// Returns a text unchanged, and any other value as JSON.
+fn text_of(value: Expr) -> Expr {
+    match &value.kind {
+        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => value,
+        _ => bound(value, &[], |value| {
+            let json = tree::function("json", vec![value.clone()]);
+            tree::conditional(has_type(value, &["string"]), value.clone(), json)
+        }),
+    }
+}
+
+/// Returns the elements of a list as texts; null is empty.
+fn texts_of(list: Expr) -> Expr {
+    let is_text = |one: &Expr| {
+        matches!(
+            one.kind,
+            ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_)
+        )
+    };
+    if matches!(&list.kind, ExprKind::List(elements) if elements.iter().all(is_text)) {
+        return list;
+    }
+    let one = || tree::variable(ONE);
+    let is_null = tree::binary(one(), BinaryOp::Equal, tree::null());
+    let text = tree::function("string", vec![one()]);
+    let text = tree::conditional(is_null, tree::text(""), text);
+    tree::method(list, "map", vec![one(), text])
 }

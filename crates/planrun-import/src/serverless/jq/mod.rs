@@ -10,10 +10,10 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr};
 use crate::draft::excerpt;
 use crate::expression::tokens::{self, Piece, Texts, Token};
 use crate::expression::value::Value;
-use crate::expression::{ONE, concatenated, reads, within_bounds};
+use crate::expression::{Caveats, ONE, concatenated, is_list, reads, sliced, within_bounds};
 use crate::tree;
 pub use operators::truth;
-use operators::{field, negative, operated, position};
+use operators::{alternative, field, negative, operated, position};
 
 /// The deepest nesting of expressions.
 const MAX_DEPTH: usize = 40;
@@ -27,6 +27,7 @@ pub struct Scope<'s> {
     pub variables: &'s BTreeMap<String, Value>,
     /// The variables that hold errors.
     pub errors: &'s BTreeSet<String>,
+    pub caveats: Caveats,
 }
 
 /// Translates an expression.
@@ -54,6 +55,14 @@ fn nested(text: &str, scope: &Scope<'_>, outer: &Reader<'_>) -> Result<Value, St
     match reader.peek() {
         None => Ok(value),
         Some(token) => Err(format!("`{token}` has no counterpart here")),
+    }
+}
+
+/// Reports that an expression iterates over a list: jq also iterates over the values of an object.
+fn assume_list(value: &Expr, scope: &Scope<'_>) {
+    if !is_list(value) {
+        let why = "is assumed to iterate over lists only: over an object, jq reads the values, and a plan the keys";
+        scope.caveats.borrow_mut().insert(why);
     }
 }
 
@@ -223,6 +232,7 @@ impl<'p> Reader<'p> {
         list: Expr,
         read: impl FnOnce(&mut Self) -> Result<Output, String>,
     ) -> Result<Output, String> {
+        assume_list(&list, self.scope);
         let one = || tree::variable(ONE);
         let outer = std::mem::replace(&mut self.dot, Value::Opaque(one()));
         self.level += 1;
@@ -255,7 +265,7 @@ impl<'p> Reader<'p> {
             let next = binding + u8::from(operator.is_some());
             let (first, second) = (left.one()?, self.expression(next)?.one()?);
             left = Output::One(match operator {
-                None => Value::Opaque(tree::coalesce(first.expr(), second.expr())),
+                None => Value::Opaque(alternative(first.expr(), second.expr())),
                 Some(operator) => operated(first, operator, second),
             });
         }
@@ -494,7 +504,7 @@ impl<'p> Reader<'p> {
             Output::Many(list) => {
                 self.of_each(list, |reader| Ok(Output::One(link(reader.dot.clone()))))
             }
-            one => one.one().map(|value| Output::One(link(value))),
+            one => link(one.one()?).bounded().map(Output::One),
         }
     }
 
@@ -521,10 +531,7 @@ impl<'p> Reader<'p> {
             };
             self.need_sign("]")?;
             return self.linked(output, |value| {
-                let list = value.expr();
-                let start = start.unwrap_or_else(|| tree::int(0));
-                let end = end.unwrap_or_else(|| tree::function("size", vec![list.clone()]));
-                Value::Opaque(tree::method(list, "slice", vec![start, end]))
+                Value::Opaque(sliced(value.expr(), start.as_ref(), end.as_ref()))
             });
         }
         self.need_sign("]")?;

@@ -2,8 +2,8 @@
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 
-use crate::expression::lenient;
 use crate::expression::value::Value;
+use crate::expression::{ONE, element, is_list, is_single, lenient};
 use crate::tree;
 
 /// Returns a field; null if the object certainly lacks it.
@@ -18,16 +18,31 @@ pub fn field(value: &Value, key: &str) -> Value {
 pub fn position(value: &Value, index: Expr) -> Value {
     match &index.kind {
         ExprKind::Literal(Literal::String(key)) => field(value, key),
-        ExprKind::Literal(Literal::Int(number)) if *number < 0 => {
-            let list = value.expr();
-            let size = tree::function("size", vec![list.clone()]);
-            let back = tree::int(number.saturating_neg());
-            Value::Opaque(tree::index(
-                list,
-                tree::binary(size, BinaryOp::Subtract, back),
-            ))
+        _ => Value::Opaque(element(value.expr(), index)),
+    }
+}
+
+/// Translates `//`: the right side replaces false, null and what is missing.
+pub fn alternative(left: Expr, right: Expr) -> Expr {
+    let no = tree::boolean(false);
+    if right == no || !may_be_bool(&left) {
+        return tree::coalesce(left, right);
+    }
+    let one = || tree::variable(ONE);
+    let present = tree::list(vec![tree::coalesce(left, no.clone())]);
+    let holds = tree::binary(one(), BinaryOp::NotEqual, no);
+    let kept = tree::method(present, "filter", vec![one(), holds]);
+    tree::coalesce(tree::method(kept, "first", Vec::new()), right)
+}
+
+/// Returns true unless an expression is certainly no boolean.
+fn may_be_bool(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Conditional { arms, otherwise } => {
+            let values = arms.iter().map(|(_, value)| value);
+            values.chain([&**otherwise]).any(may_be_bool)
         }
-        _ => Value::Opaque(tree::index(value.expr(), index)),
+        _ => tree::is_truth(value) || !is_list(value) && !is_single(value),
     }
 }
 
@@ -119,7 +134,7 @@ fn neutral(value: &Expr) -> Option<Expr> {
 }
 
 /// Returns a value that falls back to the neutral element if it may be missing.
-fn padded(value: Expr, neutral: Option<Expr>) -> Expr {
+pub fn padded(value: Expr, neutral: Option<Expr>) -> Expr {
     match (&value.kind, neutral) {
         (ExprKind::Path { .. } | ExprKind::Name(_), Some(neutral)) => {
             tree::coalesce(value, neutral)
