@@ -337,3 +337,49 @@ async fn a_rule_holds_for_values_of_its_type() {
     };
     compare(cases, document).await;
 }
+
+/// A field that only one path reads may be missing on the others.
+#[tokio::test(start_paused = true)]
+async fn a_field_is_required_only_on_the_path_that_reads_it() {
+    let take = |path: &str, next: &str| json!({"Type": "Pass", "Parameters": {"is.$": path}, "Next": next});
+    let document = |after: &&str| {
+        json!({
+            "StartAt": "Which",
+            "States": {
+                "Which": {"Type": "Choice", "Default": "B", "Choices": [
+                    {"Variable": "$.kind", "StringEquals": "a", "Next": "A"},
+                    {"Variable": "$.kind", "StringEquals": "c", "Next": "C"},
+                ]},
+                "A": take("$.a", after), "B": take("$.b", after), "C": {"Type": "Fail"},
+                "Done": {"Type": "Succeed"},
+            },
+        })
+    };
+    compare(
+        [
+            (
+                "Done",
+                json!({"kind": "a", "a": 1}),
+                Gives(json!({"is": 1})),
+            ),
+            (
+                "Done",
+                json!({"kind": "b", "b": 2}),
+                Gives(json!({"is": 2})),
+            ),
+            ("Done", json!({"kind": "b", "a": 2}), Fails),
+        ],
+        document,
+    )
+    .await;
+    // What every path reads that does not merely fail is an input of its own.
+    let mut machine = document(&"Done");
+    machine["States"]["B"] = take("$.a", "Done");
+    let source = SourceFile::new("document.json", machine.to_string());
+    let made = planrun_import::import(&source, None, "d", &Tools::default()).unwrap();
+    assert!(
+        made.text.contains("plan d(a: any, kind: any)"),
+        "{}",
+        made.text
+    );
+}

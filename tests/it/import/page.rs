@@ -28,8 +28,10 @@ not carried  machine.json:31:12  state `Id`: `States.UUID()`: an expression cann
   are renamed, which is reported, or written in back quotes.
 - **Tools are those of the project**: a call becomes a call of the tool with the name from the document. A tool that the project does not have is
   declared in the plan as a `tool` item with the type `any` everywhere, which is reported. Add types there, or connect the tool in `planrun.yaml`.
-- Documents may be JSON or YAML, with at most 4 MiB and 96 levels. In the output of a model the document may be in a code fence or surrounded by
-  prose. An existing file is overwritten only with `--force`.
+- **Expressions keep their meaning.** An expression is translated exactly, fails in the run where its language has no value, or is reported: as not
+  carried, or as changed if its value may be another one.
+- Documents may be JSON or YAML, with at most 4 MiB and 96 levels. In a page or the output of a model the document may be in a code fence, and JSON
+  may be surrounded by prose: the first document of a known format is imported. An existing file is overwritten only with `--force`.
 - `--format json` prints one document: `plan`, `report` with `fate` (`carried`, `changed`, `not_carried`), `line`, `column`, `what` and `why`, and
   `diagnostics` as in `check --format json`.
 
@@ -49,7 +51,7 @@ are converted as for [state machines](#state-machines).
 
 | in the document | in the plan |
 | --- | --- |
-| the input | the inputs are the fields that the workflow reads, optional if it reads them with a default; if it passes the input on as a whole, there is one input, `input` |
+| the input | the inputs are the fields that the workflow reads, optional if it reads them with a default or on some paths only; if it passes the input on as a whole, there is one input, `input` |
 | `input.from` `output.as` `export.as` `set` | expressions where the value is used; an exported value is a value separate from the data |
 | `do` `if` `switch` `then` | statements in order, `if`, and `repeat` of at most 1,000 rounds for a jump back; `then: end` inside a loop, a branch or a `try` is not carried |
 | `for` | an `each` of at most 10,000 elements; a `repeat` if a round reads the result of the previous one, exports something, or has a `while` |
@@ -66,7 +68,7 @@ are converted as for [state machines](#state-machines).
 | `emit` | a call of `events.emit` with the attributes of the event |
 | `listen` | a `wait for` signals named like the types of the events; `one`, `all` and `any`, with filters on data if one event is awaited at a time; `until`, `foreach` and listening to any event are not carried |
 | `schedule`, extensions | not carried |
-| jq | paths, literals, operators, `//`, `and or not`, `if`, `as $x`, objects, lists, texts with `\\(…)`, `.[]` in a list, and the functions `map select length keys has any all add join split startswith endswith contains test sort sort_by min_by max_by min max first last unique reverse flatten floor ceil round tostring tonumber tojson ascii_downcase ascii_upcase trim`. A missing field is null if it is compared with `==` or `!=`, added to a known value, tested, or has a default; elsewhere it fails |
+| jq | paths, literals, operators, `//`, `and or not`, `if`, `as $x`, objects, lists, texts with `\\(…)`, `.[]` in a list, and the functions `map select length keys has any all add join split startswith endswith contains test sort sort_by min_by max_by min max first last unique reverse flatten floor ceil round tostring tonumber tojson ascii_downcase ascii_upcase trim`. A missing field is null if it is compared with `==` or `!=`, added to a known value, tested, counted, or has a default; elsewhere it fails. `.[]`, `map`, `any`, `all` and the functions that end in `_by` are for lists, which is reported; `add` is for numbers, and `has` takes a constant |
 
 The specification publishes 66 examples (revision of 15 January 2026, DSL 1.0.3; imported on 23 November 2026). 31 are carried completely and pass the
 check. In 31 something is not carried: 12 run a container, a script or a command, 5 listen to more than one event or to any, 4 subscribe to messages,
@@ -111,21 +113,21 @@ loop has one entry state and continues at one state after it. A failure that lea
 
 | in the document | in the plan |
 | --- | --- |
-| the input | the inputs are the fields that the machine reads; if it passes the input on as a whole, there is one input, `input` |
+| the input | the inputs are the fields that the machine reads on every path; if it reads others, may find one missing, or passes the input on as a whole, there is one input, `input` |
 | `InputPath` `Parameters` `Arguments` `ResultSelector` `OutputPath` `Output` | expressions where the value is used |
 | `ResultPath` | `merge(input, { … })`, or the object itself if all its fields are known |
 | `Assign` | the value, under the name of the variable if the value is large |
 | `Task` | a call: `arn:aws:states:::SERVICE:ACTION` is `SERVICE.ACTION`, a Lambda function `lambda.NAME`, an activity `activity.NAME`, anything else `tasks.STATE` |
 | `.sync` `.waitForTaskToken` | a call lasts until its tool has answered; the token is left out |
 | `TimeoutSeconds` `Retry` `Catch` | `timeout`, `retry` (one for each step, so only the first entry is carried), `recover`; names of errors become classes, as in [recorded machines](state-machines.md) |
-| `Choice` `Wait` `Succeed` `Fail` | `if`, `wait`, `reply` or `yield`, `fail` |
+| `Choice` `Wait` `Succeed` `Fail` | `if`, `wait`, `reply` or `yield`, `fail`. A rule that compares a value of another type does not hold; a path that leads nowhere fails, except in `IsPresent` |
 | `Comment` | the documentation of the plan or the step |
 | `Map` `Parallel` | `each` of at most 10,000 elements, with 40 at once if no limit is set, and `parallel` with a `do` for each branch |
 | `ToleratedFailurePercentage` `ToleratedFailureCount` | `settle` and `ensure` |
 | `ItemReader` `ItemBatcher` `ResultWriter` | not carried: lists are read and written by calls |
 | paths | fields, positions, slices, `[*]` and filters; `..` is not carried |
 | intrinsic functions | all but `States.UUID`, `States.Hash`, `States.MathRandom`, and `States.StringToJson` of a text that is not constant |
-| JSONata | paths, filters, operators, objects, lists, `? :`, and the functions `merge sum count length max min average string number not exists uppercase lowercase trim contains split join replace append reverse distinct sort keys floor ceil round abs base64encode base64decode`; paths do not map over lists implicitly |
+| JSONata | paths, filters, operators, objects, lists, `? :`, and the functions `merge sum count length max min average string number not exists uppercase lowercase trim contains split join replace append reverse distinct sort keys floor ceil round abs base64encode base64decode`; paths do not map over lists implicitly. A filter that selects one element gives the element, and one that selects none fails; brackets without a condition are a position. `$uppercase` and `$lowercase` convert the letters A to Z only, and the base64 functions use UTF-8, which is reported |
 | the context object | `Map.Item.Value`, `Map.Item.Index`, `Execution.Input`, `State.Name` |
 
 ### The recorded machines

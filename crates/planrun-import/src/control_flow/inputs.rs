@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{Expr, ExprKind, File, ItemKind, LinkKind, Parameter};
 
+use super::certain;
 use crate::document::Refused;
 use crate::draft::{Draft, expressions, parameter};
 use crate::expression::value::Value;
@@ -13,7 +14,7 @@ use crate::tree;
 /// The name of the parameter for the whole input.
 pub const INPUT: &str = "input";
 
-/// How to treat a field that is only read where it may be missing.
+/// How to treat a field that is read on some paths only, or where it may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Use the input as a whole.
@@ -97,8 +98,13 @@ fn read_fields(file: &File, draft: &Draft<'_>, missing: Missing) -> Option<BTree
     for item in &file.items {
         if let ItemKind::Plan(plan) = &item.kind {
             expressions(&plan.body, &mut |one| reads.visit(one));
+            let certain = certain::fields(&plan.body.statements);
+            for (field, optional) in &mut reads.fields {
+                *optional |= !certain.contains(field);
+            }
         }
     }
+    reads.is_whole |= missing == Missing::Whole && reads.fields.values().any(|optional| *optional);
     let can_be = |field: &String| tree::is_word(field) && draft.can_be_named(field);
     (!reads.is_whole && reads.fields.keys().all(can_be)).then_some(reads.fields)
 }
@@ -147,15 +153,12 @@ impl Reads {
 
     /// Visits a path into the input.
     fn path(&mut self, path: &Expr, may_be_missing: bool) {
-        let ExprKind::Path { links, .. } = &path.kind else {
-            return;
-        };
-        match links.first().map(|link| &link.kind) {
-            Some(LinkKind::Field { name, safe: false }) => {
-                let optional = self.fields.entry(name.text.to_string()).or_insert(true);
+        match field_of_input(path) {
+            Some(field) => {
+                let optional = self.fields.entry(field.to_owned()).or_insert(true);
                 *optional &= may_be_missing;
             }
-            _ => self.is_whole = true,
+            None => self.is_whole = true,
         }
         // The links may contain expressions; the base was already handled.
         let mut is_base = true;
@@ -170,4 +173,15 @@ impl Reads {
 /// Returns true if it is a path into the input.
 fn is_of_input(expression: &Expr) -> bool {
     matches!(&expression.kind, ExprKind::Path { base, .. } if base.kind == ExprKind::Name(INPUT.into()))
+}
+
+/// Returns the field of the input at which a path begins.
+pub fn field_of_input(path: &Expr) -> Option<&str> {
+    let ExprKind::Path { links, .. } = &path.kind else {
+        return None;
+    };
+    match &links.first()?.kind {
+        LinkKind::Field { name, safe: false } if is_of_input(path) => Some(&name.text),
+        _ => None,
+    }
 }

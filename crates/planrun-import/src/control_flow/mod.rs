@@ -1,5 +1,6 @@
 //! Converts control-flow graphs to structured statements: sequences, branches and loops.
 
+mod certain;
 pub mod graph;
 pub mod inputs;
 pub mod outcome;
