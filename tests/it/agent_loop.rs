@@ -11,6 +11,7 @@ const DESK: &str = "name: desk
 tools:
   - { name: find, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: read, parameters: { type: object, properties: { customer: { type: string } }, required: [customer] }, returns: { type: array, items: { type: integer } }, mock: [ { data: [1, 2] } ] }
   - { name: close, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: effect, parameters: { type: object, properties: { id: { type: integer } }, required: [id] }, returns: { type: string }, mock: [ { data: closed } ] }
+  - { name: note, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: effect, parameters: { type: object, properties: { text: { type: string } }, required: [text] }, returns: { type: string }, mock: [ { data: noted } ] }
 ";
 
 /// A project with these tools, and a model with scripted turns.
@@ -103,6 +104,29 @@ fn every_end_has_its_own_code_and_is_told() {
             output.stderr
         );
         assert!(status == 1 && extra == "30" || output.stderr.contains(again));
+    }
+}
+
+/// Who approves a call reads its arguments, or how much of them is left out and where the rest is.
+#[test]
+fn an_approval_shows_the_arguments_of_the_call() {
+    for (filler, is_whole) in [(600, true), (9_000, false)] {
+        let text = format!("{} rm -rf / {}", "a".repeat(filler), "b".repeat(filler));
+        let setup = TestProject::new(&format!(
+            "- {{ calls: [{{ name: desk_note, arguments: {{ text: '{text}' }} }}] }}"
+        ));
+        assert_eq!(setup.agent(&["Note it"]).status, 4);
+        let output = setup.program(&["runs", "inbox"]).run();
+        let printed = output.stdout.replace("\n  │ ", "");
+        assert_eq!(printed.contains(&text), is_whole, "{output:?}");
+        assert_eq!(printed.contains(" more characters "), !is_whole);
+        assert!(printed.contains("in full: planrun runs inbox --format json"));
+        let output = setup.program(&["runs", "inbox", "--format", "json"]).run();
+        let question = &output.json()["questions"][0];
+        assert!(
+            question["text"].as_str().unwrap().contains(&text),
+            "{output:?}"
+        );
     }
 }
 

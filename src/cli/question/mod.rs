@@ -66,10 +66,13 @@ impl QuestionView<'_> {
         if let Some(role) = &question.by {
             page.own(&words.asked_of(&visible_line(&Json::from(&**role).to_string())));
         }
-        page.texts(&question.text);
+        // What an approval permits is in its text.
+        let is_approval = question.kind == Waiting::Approval;
+        let rows = if is_approval { MAX_TEXT } else { MAX_LINES };
+        page.texts(&question.text, rows);
         if let Some(why) = &question.why {
             page.own(words.because());
-            page.texts(why);
+            page.texts(why, MAX_LINES);
         }
         match question.kind {
             Waiting::Input | Waiting::Peer => page.form(question),
@@ -161,7 +164,7 @@ pub(super) fn render_answer(
     }
     if let Some(note) = note {
         page.own(page.words.with_the_note());
-        page.texts(note);
+        page.texts(note, MAX_LINES);
     }
     page.text
 }
@@ -271,11 +274,11 @@ impl Page {
         }
     }
 
-    /// Adds external text of several lines.
-    fn texts(&mut self, text: &str) {
+    /// Adds external text of several lines, each on at most `most` lines of the page.
+    fn texts(&mut self, text: &str, most: usize) {
         let lines: Vec<&str> = text.lines().collect();
         for line in lines.iter().take(MAX_TEXT) {
-            self.external(0, line, MAX_LINES);
+            self.external(0, line, most);
         }
         if lines.len() > MAX_TEXT {
             self.own(&self.words.more_lines(lines.len() - MAX_TEXT));

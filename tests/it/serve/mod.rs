@@ -660,6 +660,14 @@ async fn the_person_sees_the_inputs_that_a_model_gives() {
     let (text, _) = client.call_text("run", arguments).await;
     let listed = "Its inputs:\n| id: \"t1\\u001b[2J\"\n| by: \"[redacted]\"\n";
     assert!(text.contains(listed), "{text}");
+    let inputs = json!({ "id": "x".repeat(200), "by": "me" });
+    let arguments = json!({ "plan": PLAN, "inputs": inputs });
+    let (text, _) = client.call_text("run", arguments).await;
+    let listed = text.lines().find(|line| line.starts_with("| id: "));
+    assert!(
+        listed.unwrap().ends_with("xxx… (202 bytes in total)"),
+        "{text}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

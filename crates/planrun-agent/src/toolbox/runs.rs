@@ -24,10 +24,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Toolbox;
 
-/// Maximum number of bytes of one argument in the question before a call, and of all arguments.
-const ARGUMENT_BYTES: usize = 300;
-const ARGUMENTS_BYTES: usize = 1_200;
-
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Called {
@@ -233,26 +229,15 @@ fn failure(outcome: &Outcome, shape: &Shape<'_>) -> String {
     }
 }
 
-/// Describes the arguments of a call for the approver, with those that its tool declares secret redacted.
+/// Describes the arguments of a call for the approver, with those that its tool declares secret redacted. Nothing is
+/// left out: a person must be able to read what they approve.
 fn describe_arguments(arguments: &Map<String, Json>, tool: &Signature) -> String {
-    let mut text = "\nIts arguments:".to_owned();
+    let mut text = "\nIts arguments (in full: planrun runs inbox --format json):".to_owned();
     let arguments = Value::from_json(&Json::Object(arguments.clone()));
     let redacted = redact_paths(&arguments, &tool.sensitive).to_json();
     for (name, value) in redacted.as_object().into_iter().flatten() {
-        let value = cut(&value.to_string(), ARGUMENT_BYTES);
+        let value = value.to_string();
         let _ = write!(text, "\n| {}: {}", visible_line(name), visible_line(&value));
     }
-    cut(&text, ARGUMENTS_BYTES)
-}
-
-fn cut(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(most);
-    format!(
-        "{}… ({} bytes in total)",
-        text.get(..end).unwrap_or_default(),
-        text.len()
-    )
+    text
 }

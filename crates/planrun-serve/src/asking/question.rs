@@ -10,12 +10,16 @@ use serde_json::Value as Json;
 use crate::report::shorten;
 use crate::tokens::cut;
 
-/// Maximum length of a question in characters, and maximum size of its own text and of its reason in bytes.
+/// Maximum length of a question in characters. An approval is limited by the one who writes it.
 const MAX_CHARACTERS: usize = 1_200;
+/// Maximum size of the text of a question in bytes, without and with a call below it, and of its reason.
 const TEXT_BYTES: usize = 900;
+const TEXT_OF_CALL_BYTES: usize = 500;
 const WHY_BYTES: usize = 160;
 /// Maximum size of the displayed arguments, in tokens.
 const MAX_ARGUMENTS: usize = 90;
+/// The last line of a question that is not shown as a whole.
+const MORE: &str = "Some of it is left out here. All of it: planrun runs inbox --format json\n";
 
 /// A question of a run that a person has to answer.
 #[derive(Clone, Debug)]
@@ -23,7 +27,7 @@ pub struct PendingQuestion {
     pub run: String,
     /// The path under which it is answered.
     pub path: Arc<str>,
-    /// The whole question as text, at most 1,200 characters.
+    /// The question as text. It says so if something is left out.
     pub text: String,
     pub question: Arc<Question>,
 }
@@ -73,18 +77,30 @@ impl PendingQuestion {
 }
 
 fn text(run: &str, path: &str, question: &Question) -> String {
-    let mut text = String::new();
     if question.kind == Waiting::Approval {
         // The text is planrun's own, and external text in it was escaped when it was written.
-        text.push_str(&question.text);
+        return question.text.to_string();
+    }
+    let mut text = format!("Run {run} asks at {}:\n", visible_line(path));
+    let is_call = !question.tool.is_empty();
+    let most = if is_call {
+        TEXT_OF_CALL_BYTES
     } else {
-        let _ = writeln!(text, "Run {run} asks at {}:", visible_line(path));
-        quoted(&mut text, cut(&question.text, TEXT_BYTES).as_ref());
+        TEXT_BYTES
+    };
+    let own = quoted(&question.text);
+    let shown = cut(&own, most);
+    if !own.is_empty() {
+        let _ = writeln!(text, "{}", shown.trim_end());
     }
+    let mut is_cut = shown != own;
     if let Some(why) = &question.why {
-        let _ = writeln!(text, "Why: {}", cut(&visible_line(why), WHY_BYTES));
+        let why = visible_line(why);
+        let shown = cut(&why, WHY_BYTES);
+        let _ = writeln!(text, "Why: {shown}");
+        is_cut |= shown != why;
     }
-    if !question.tool.is_empty() {
+    if is_call {
         let effect = question.effect.map_or("", |effect| effect.name());
         let _ = writeln!(
             text,
@@ -92,14 +108,56 @@ fn text(run: &str, path: &str, question: &Question) -> String {
             visible_line(&question.tool)
         );
         let arguments = shorten(&question.arguments.to_json(), Some(MAX_ARGUMENTS));
-        quoted(&mut text, &arguments.value.to_string());
+        text.push_str(&quoted(&arguments.value.to_string()));
+        is_cut |= !arguments.cuts.is_empty();
     }
-    text.chars().take(MAX_CHARACTERS).collect()
+    let room = MAX_CHARACTERS - MORE.len() - 1;
+    if let Some((end, _)) = text.char_indices().nth(room) {
+        text.truncate(end);
+        text.push('\n');
+        is_cut = true;
+    }
+    if is_cut {
+        text.push_str(MORE);
+    }
+    text
 }
 
-/// Adds external text with a mark before each line, so that no line can pass for one of planrun's own.
-fn quoted(text: &mut String, outside: &str) {
-    for line in visible_text(outside).lines() {
-        let _ = writeln!(text, "| {line}");
+/// Returns external text with a mark before each line, so that no line can pass for one of planrun's own.
+fn quoted(outside: &str) -> String {
+    let outside = visible_text(outside);
+    outside.lines().map(|line| format!("| {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn gate(text: &str, arguments: &Json) -> String {
+        let question = Question {
+            tool: "desk.close".into(),
+            arguments: planrun_lang::value::Value::from_json(arguments),
+            ..Question::plain(Waiting::Confirm, text)
+        };
+        PendingQuestion::new("r1", &"a.confirm".into(), question.into()).text
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        let short = gate("Close it?", &json!({ "id": 7 }));
+        assert_eq!(
+            short,
+            "Run r1 asks at a.confirm:\n| Close it?\nIt calls desk.close () with\n| {\"id\":7}\n"
+        );
+        let long = json!({ "note": "x".repeat(900), "id": 7 });
+        let texts = ["Close it?".to_owned(), "y".repeat(600), "\n".repeat(900)];
+        for text in texts {
+            let shown = gate(&text, &long);
+            assert!(shown.ends_with(&format!("\n{MORE}")), "{shown}");
+            assert!(shown.chars().count() <= MAX_CHARACTERS, "{shown}");
+            assert!(shown.contains("It calls desk.close") && shown.contains("\"id\":7"));
+        }
     }
 }

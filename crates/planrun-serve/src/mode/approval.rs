@@ -106,7 +106,11 @@ fn input_lines(plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>) -> String {
             redact_paths(value, &input.sensitive).to_json().to_string()
         };
         let value = visible_line(&value);
-        let line = format!("| {}: {}\n", name(&input.name), cut(&value, INPUT_BYTES));
+        let mut line = format!("| {}: {}", name(&input.name), cut(&value, INPUT_BYTES));
+        if value.len() > INPUT_BYTES {
+            let _ = write!(line, " ({} bytes in total)", value.len());
+        }
+        line.push('\n');
         if lines.chars().count() + line.chars().count() > MAX_OF_INPUTS {
             break;
         }

@@ -50,6 +50,28 @@ async fn a_question_shows_no_secret() {
     );
 }
 
+/// The part of a text that decides may be anywhere in it, and below it.
+#[tokio::test]
+async fn a_question_shows_its_arguments_as_a_whole() {
+    let text = format!("{} rm -rf / {}", "a".repeat(2_000), "b".repeat(2_000));
+    let turns = format!(
+        "- {{ calls: [{{ name: desk_note, arguments: {{ text: '{text}', id: 7 }} }}] }}\n- {{ text: ok }}"
+    );
+    let bench = Bench::new(&turns).await.answered(true, None);
+    let outcome = bench.run("Note it").await;
+    assert_eq!(results(&outcome), [("noted", false)]);
+    let shown = format!("\n| text: \"{text}\"\n| id: 7");
+    let asked = bench.asked.lock().unwrap();
+    assert!(asked[0].ends_with(&shown), "{asked:?}");
+
+    let bench = Bench::new(&turns).await;
+    let outcome = bench.run("Note it").await;
+    let Ended::Waits { question, .. } = &outcome.ended else {
+        panic!("{outcome:?}")
+    };
+    assert!(question.ends_with(&shown), "{question}");
+}
+
 #[tokio::test]
 async fn a_standing_grant_is_asked_for_once() {
     let turns = "- { calls: [{ name: desk_close, arguments: { id: 7 } }, { name: desk_close, arguments: { id: 8 } }] }\n- { text: ok }";

@@ -44,6 +44,7 @@ tool desk.broken(why: string) -> int read fails lost
 tool desk.meet(who: string) -> string read
 tool desk.close(id: int) -> string effect
 tool desk.enter(key: secret, door: int) -> string effect
+tool desk.note(text: string, id: int) -> string effect
 ";
 
 /// A tool that records its calls.
@@ -69,6 +70,7 @@ impl Transport for RecordingTool {
             let answer = match &*name {
                 "find" => json!([1, 2]),
                 "enter" => json!("in"),
+                "note" => json!("noted"),
                 "close" => json!(format!("closed {}", arguments["id"])),
                 "meet" => {
                     meeting.wait().await;
