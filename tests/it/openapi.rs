@@ -109,7 +109,9 @@ plan ask(model: string = "gpt-4o") -> { text: string?, gone: bool } {
 }
 
 /// Starts a server that answers each request with the next of these. Returns its address and the requests.
-pub fn server(answers: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
+pub fn server(
+    answers: Vec<impl AsRef<[u8]> + Send + 'static>,
+) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -125,8 +127,8 @@ pub fn server(answers: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
             }
             kept.lock()
                 .unwrap()
-                .push(String::from_utf8(request).unwrap());
-            stream.write_all(answer.as_bytes()).unwrap();
+                .push(String::from_utf8_lossy(&request).into_owned());
+            stream.write_all(answer.as_ref()).unwrap();
         }
     });
     (address, asked)
@@ -195,6 +197,87 @@ fn plans_call_operations_with_credentials_of_the_environment() {
         "{}",
         asked[1]
     );
+}
+
+/// Returns an answer with a body of this media type.
+fn of_type(media_type: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+#[test]
+fn texts_are_read_and_sent_in_the_charset_of_their_media_type() {
+    let latin = b"{\"id\": \"Stra\xdfe\", \"total\": 1}";
+    let (address, asked) = server(vec![
+        of_type("application/json; charset=iso-8859-1", latin),
+        of_type("text/plain; charset=\"ISO-8859-1\"", b"Stra\xdfe"),
+        of_type("text/html; charset=gbk", b"\xc4\xe3"),
+    ]);
+    let document = DOCUMENT.replace(
+        "components:",
+        "  /notes:
+    post:
+      operationId: note
+      requestBody: { required: true, content: { 'text/plain; charset=iso-8859-1': { schema: { type: string } } } }
+      responses: { \"200\": { description: it, content: { text/plain: { schema: { type: string } } } } }
+components:",
+    );
+    let plan = "use shop, http
+plan p(at: string) -> any {
+    allow { net: [\"127.0.0.1:*\"] }
+    step found = shop.find(id: \"A1\")
+    step noted = shop.note(body: \"Größe\") after found
+    step fetched = http.fetch(url: at) after noted
+    reply [found.id, noted, fetched.body]
+}
+";
+    let settings = format!("tools:\n  shop: {{ openapi: shop.yaml, server: \"{address}/v1\" }}\n");
+    let place = folder([
+        ("a.plan", plan),
+        ("shop.yaml", &document),
+        ("planrun.yaml", &settings),
+    ]);
+    let ran = run(&place, &["run", "a.plan", "-i", &format!("at={address}/")]);
+    assert_eq!(ran.json(), json!(["Straße", "Straße", "你"]), "{ran:?}");
+    let asked = asked.lock().unwrap().clone();
+    assert!(asked[1].contains("content-length: 5\r\n"), "{}", asked[1]);
+}
+
+#[test]
+fn a_field_that_the_server_should_not_send_is_redacted_if_it_does() {
+    let document = DOCUMENT.replace(
+        "total: { type: integer, minimum: 1 } }",
+        "total: { type: integer, minimum: 1 }, pin: { type: string, writeOnly: true } }",
+    );
+    let pin = "s3cret-0815";
+    let answer = json!({"id": "A1", "total": 3, "pin": pin});
+    let (address, _) = server(vec![answered("200 OK", &answer)]);
+    let plan =
+        "use shop\nplan p() -> any {\n    step found = shop.find(id: \"A1\")\n    reply found\n}\n";
+    let settings = format!("tools:\n  shop: {{ openapi: shop.yaml, server: \"{address}/v1\" }}\n");
+    let place = folder([
+        ("a.plan", plan),
+        ("b.plan", &plan.replace("reply found", "reply found.pin")),
+        ("shop.yaml", &document),
+        ("planrun.yaml", &settings),
+    ]);
+    let fine = run(&place, &["check", "a.plan"]);
+    assert_eq!(fine.status, 0, "the contract has no secret in it: {fine:?}");
+    let unknown = run(&place, &["check", "b.plan"]);
+    assert!(unknown.stdout.contains("unknown-field"), "{unknown:?}");
+    let ran = run(
+        &place,
+        &["run", "a.plan", "--run-id", "r1", "--format", "json"],
+    );
+    assert_eq!(ran.json()["reply"]["total"], 3, "{ran:?}");
+    let events = run(&place, &["runs", "events", "r1", "--format", "ndjson"]);
+    assert!(events.stdout.contains("\"total\""), "{events:?}");
+    for output in [ran, events] {
+        assert!(!output.stdout.contains(pin), "{output:?}");
+    }
 }
 
 #[test]

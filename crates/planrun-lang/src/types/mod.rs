@@ -41,7 +41,7 @@ pub use refine::{Refinement, refine};
 pub(crate) use schema::TYPE_KEYWORD;
 pub use schema::{
     Contract, Known, KnownField, SchemaError, Validator, Verdict, Violation, from_schema,
-    is_sensitive, placed_field, sensitive_paths, to_schema,
+    is_sensitive, marked_paths, placed_field, sensitive_paths, to_schema,
 };
 pub use sensitive::{is_secret_name, sensitive_arguments, sensitive_result};
 pub use shape::{FieldLookup, error_object, field, field_names, result_union};

@@ -69,9 +69,11 @@ pub fn sensitive_arguments(signature: &Signature, arguments: &Value) -> Vec<Arc<
 /// Returns the paths in the result of a tool to redact; the empty path means the whole result.
 #[must_use]
 pub fn sensitive_result(signature: &Signature) -> Vec<Arc<str>> {
-    signature
+    let paths = signature
         .sensitive
         .iter()
+        .chain(&signature.unexpected_secrets);
+    paths
         .filter_map(|path| path_in(RESULT, path))
         .map(Arc::from)
         .collect()

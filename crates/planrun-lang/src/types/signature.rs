@@ -41,6 +41,8 @@ pub struct Signature {
     pub may_have_happened: Vec<Arc<str>>,
     /// Paths to redact, in arguments, such as `password`, and in the result, such as `result.token`.
     pub sensitive: Vec<Arc<str>>,
+    /// Further paths to redact in the result, such as `result.pin`: secrets that the contract says are never sent.
+    pub unexpected_secrets: Vec<Arc<str>>,
     /// Arguments that name the target of a call: recipient, amount, path.
     pub target: Vec<Arc<str>>,
     /// Arguments that are interpreted as code by a shell or a database.
@@ -151,6 +153,7 @@ impl Signature {
             raises: Vec::new(),
             may_have_happened: Vec::new(),
             sensitive: Vec::new(),
+            unexpected_secrets: Vec::new(),
             target: Vec::new(),
             command: Vec::new(),
             open_world: false,

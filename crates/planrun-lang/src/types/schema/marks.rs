@@ -13,6 +13,8 @@ const MAX_DEPTH: usize = 64;
 /// Maximum number of schemas that are read; the parts of further ones are sensitive as a whole. A schema counts each
 /// time that a reference leads to it.
 const MAX_WORK: usize = 10_000;
+/// Maximum number of levels at which a schema that contains itself is followed.
+const MAX_LEVELS: usize = 3;
 /// The path of the result, which other paths into it begin with.
 const RESULT: &str = "result";
 /// Keywords whose schemas apply to the same value, or to the elements of a list, which have the path of the list.
@@ -39,19 +41,33 @@ const SAME: [&str; 11] = [
 pub fn sensitive_paths(arguments: Option<&Json>, result: Option<&Json>) -> Vec<Arc<str>> {
     let mut paths = Vec::new();
     for (schema, path) in [(arguments, ""), (result, RESULT)] {
-        let Some(schema) = schema.filter(|schema| mentions_mark(schema)) else {
-            continue;
-        };
-        let mut finder = Finder {
-            document: schema,
-            sensitive: sensitive_schemas(schema, schema),
-            open: Vec::new(),
-            work: 0,
-            paths: &mut paths,
-        };
-        finder.find(schema, path);
+        find(schema, path, false, &mut paths);
     }
     paths
+}
+
+/// As [`sensitive_paths`] of a result, but only the paths of the marked parts themselves: nothing around a part whose
+/// path cannot be stated. A schema that contains itself is followed for a few levels.
+#[must_use]
+pub fn marked_paths(result: Option<&Json>) -> Vec<Arc<str>> {
+    let mut paths = Vec::new();
+    find(result, RESULT, true, &mut paths);
+    paths
+}
+
+fn find(schema: Option<&Json>, path: &str, is_exact: bool, paths: &mut Vec<Arc<str>>) {
+    let Some(schema) = schema.filter(|schema| mentions_mark(schema)) else {
+        return;
+    };
+    let mut finder = Finder {
+        document: schema,
+        sensitive: sensitive_schemas(schema, schema),
+        is_exact,
+        open: Vec::new(),
+        work: 0,
+        paths,
+    };
+    finder.find(schema, path);
 }
 
 /// Returns true if a schema, or any part of it, is marked as sensitive. `document` contains what it refers to.
@@ -75,6 +91,8 @@ struct Finder<'a, 'p> {
     document: &'a Json,
     /// The schemas of the document that are marked or have a marked part.
     sensitive: BTreeSet<usize>,
+    /// Whether only the paths of marked parts are added.
+    is_exact: bool,
     /// The schemas around the current one, with the lengths of their paths.
     open: Vec<(usize, usize)>,
     /// Number of schemas read so far.
@@ -92,11 +110,20 @@ impl<'a> Finder<'a, '_> {
         match self.open.iter().rev().find(|(open, _)| *open == own) {
             // A schema that contains itself is read once for each value.
             Some((_, length)) if *length == path.len() => return,
+            Some(_) if self.is_exact => {
+                let levels = self.open.iter().filter(|(open, _)| *open == own);
+                if levels.count() > MAX_LEVELS {
+                    return;
+                }
+            }
             Some(_) => return self.add(path),
             None => {}
         }
-        if is_marked(schema) || self.open.len() == MAX_DEPTH || self.work == MAX_WORK {
+        if is_marked(schema) {
             return self.add(path);
+        }
+        if self.open.len() == MAX_DEPTH || self.work == MAX_WORK {
+            return self.add_around(path);
         }
         self.work += 1;
         self.open.push((own, path.len()));
@@ -109,12 +136,19 @@ impl<'a> Finder<'a, '_> {
                 }
                 Part::Field(_) | Part::UnlistedFields => {
                     if self.sensitive.contains(&address(inner)) {
-                        self.add(path);
+                        self.add_around(path);
                     }
                 }
             }
         }
         self.open.pop();
+    }
+
+    /// Adds the path of a part that contains a marked one whose path cannot be stated.
+    fn add_around(&mut self, path: &str) {
+        if !self.is_exact {
+            self.add(path);
+        }
     }
 
     fn add(&mut self, path: &str) {
@@ -310,6 +344,10 @@ mod tests {
             "$defs": { "node": node },
         });
         assert_eq!(found(&tree), "root.key root.next");
+        let exact = marked_paths(Some(&tree)).join(" ");
+        let levels = "result.root.key result.root.next.key result.root.next.next.key";
+        assert!(exact.starts_with(levels), "{exact}");
+        assert!(exact.ends_with("next.next.key"), "{exact}");
         let same = json!({ "$defs": { "a": { "anyOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#" }] } },
             "$ref": "#/$defs/a", "properties": { "b": { "writeOnly": true } } });
         assert_eq!(found(&same), "b");

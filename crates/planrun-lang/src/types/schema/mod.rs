@@ -11,7 +11,7 @@ mod write;
 
 pub use contract::Contract;
 pub use judge::{Known, KnownField, Verdict, placed_field};
-pub use marks::{is_sensitive, sensitive_paths};
+pub use marks::{is_sensitive, marked_paths, sensitive_paths};
 pub use read::from_schema;
 pub use validator::{SchemaError, Validator, Violation};
 pub use write::to_schema;

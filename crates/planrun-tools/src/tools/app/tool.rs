@@ -121,6 +121,7 @@ pub(crate) fn contract(
             output_schema.as_ref(),
             found,
         ),
+        unexpected_secrets: Vec::new(),
         target: known.named(section, "target", found),
         command: known.named(section, "command", found),
         open_world: section.flag("open_world", found),

@@ -13,6 +13,7 @@ use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Method, Response, Url};
 use tokio_util::sync::CancellationToken;
 
+use super::charset::to_utf8;
 use super::resolver::{PermittedResolver, REQUESTED};
 use crate::tools::{EventSender, Progress};
 
@@ -43,6 +44,7 @@ pub struct HttpRequest {
 pub struct HttpResponse {
     pub status: u16,
     pub headers: HeaderMap,
+    /// The body; a text in UTF-8, whatever charset it was sent in.
     pub body: Vec<u8>,
     /// Whether the request itself was answered before, with a redirect to an address that was then read with `GET`.
     pub from_redirect: bool,
@@ -142,12 +144,7 @@ impl HttpClient {
             (self.once(&request).await?, false)
         };
         let body = body(&mut response, max_bytes, |_| {}).await?;
-        Ok(HttpResponse {
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
-            body,
-            from_redirect,
-        })
+        Ok(HttpResponse::new(&response, body, from_redirect))
     }
 
     async fn follow(
@@ -243,21 +240,31 @@ impl HttpResponse {
         }
     }
 
+    fn new(response: &Response, body: Vec<u8>, from_redirect: bool) -> Self {
+        let headers = response.headers().clone();
+        let body = to_utf8(content_type(&headers), body);
+        Self {
+            status: response.status().as_u16(),
+            headers,
+            body,
+            from_redirect,
+        }
+    }
+
     /// Returns the media type of the body in lower case, without its parameters.
     #[must_use]
     pub fn media_type(&self) -> String {
-        let value = self
-            .headers
-            .get(header::CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        value
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_ascii_lowercase()
+        let value = content_type(&self.headers);
+        let media_type = value.split(';').next().unwrap_or_default();
+        media_type.trim().to_ascii_lowercase()
     }
+}
+
+fn content_type(headers: &HeaderMap) -> &str {
+    let value = headers.get(header::CONTENT_TYPE);
+    value
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
 }
 
 /// Formats an address for messages, without credentials and query.
@@ -401,12 +408,7 @@ async fn read(
         report_progress(events, bytes, total);
     })
     .await?;
-    Ok(HttpResponse {
-        status: response.status().as_u16(),
-        headers: response.headers().clone(),
-        body,
-        from_redirect,
-    })
+    Ok(HttpResponse::new(&response, body, from_redirect))
 }
 
 /// Reads the whole body of a response. `progress` is called with the number of bytes received so far.

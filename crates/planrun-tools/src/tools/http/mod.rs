@@ -1,6 +1,7 @@
 //! HTTP: the shared client, the meaning of statuses for calls, and the tool `http.fetch`.
 
 mod answer;
+mod charset;
 mod client;
 mod content;
 mod event_stream;
@@ -12,6 +13,7 @@ mod resolver;
 mod status;
 
 pub(in crate::tools) use answer::{failure_detail, same_host};
+pub(in crate::tools) use charset::from_utf8;
 pub(crate) use client::displayed;
 pub(in crate::tools) use client::{CONNECT_TIMEOUT, MAX_REDIRECTS, body, build, display_url};
 pub use client::{HttpClient, HttpRequest, HttpResponse, Limits};

@@ -72,6 +72,11 @@ impl Document {
         }
     }
 
+    /// Returns true if a word occurs in the text of the document.
+    pub(super) fn mentions(&self, word: &str) -> bool {
+        self.source.text().contains(word)
+    }
+
     /// Resolves a reference within this document.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use planrun_lang::types::{
-    Contract, Effect, Signature, Type, from_schema, method_effect, sensitive_paths,
+    Contract, Effect, Signature, Type, from_schema, marked_paths, method_effect, sensitive_paths,
 };
 use reqwest::Method;
 use serde_json::{Map, Value as Json, json};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use super::body::{self, Argument, Body, all_of, preferred};
 use super::document::At;
 use super::naming;
-use super::response::{self, Responses};
+use super::response::{self, Output, Responses};
 use super::schema::{Bundle, Direction, Schemas};
 use crate::contract::Arguments;
 use crate::tools::http::parameter::{Place, Serialization, Style};
@@ -140,7 +140,7 @@ pub(super) fn read(
     let (responses, output) = response::read(schemas, &found.operation)?;
     // An answer to HEAD has no body, whatever is declared for it.
     let output = if found.method == Method::HEAD {
-        Some(json!({"type": "null"}))
+        Output::nothing()
     } else {
         output
     };
@@ -149,15 +149,18 @@ pub(super) fn read(
     let signature = Signature {
         description: description(&found.operation).map(Into::into),
         parameters: taken.parameters,
-        returns: output.as_ref().map_or(Type::Any, from_schema),
+        returns: output.schema.as_ref().map_or(Type::Any, from_schema),
         effect,
         effect_declared: true,
         raises: responses.raises(),
-        sensitive: sensitive_paths(Some(&input), output.as_ref()),
+        sensitive: sensitive_paths(Some(&input), output.schema.as_ref()),
+        unexpected_secrets: marked_paths(output.received.as_ref()),
         deprecated: found.operation.flag("deprecated").then(Arc::default),
         key_argument,
         input_schema: Some(Arc::new(Contract::of_arguments(input))),
-        output_schema: output.map(|schema| Arc::new(Contract::of_result(schema))),
+        output_schema: output
+            .schema
+            .map(|schema| Arc::new(Contract::of_result(schema))),
         ..Signature::unknown(namespace.clone(), name.into())
     };
     Ok(Operation {

@@ -13,7 +13,7 @@ use super::body::{Body, BodyField, Shape};
 use super::multipart::Multipart;
 use super::operation::{Operation, Security};
 use crate::tools::http::parameter::{Place, Style, text};
-use crate::tools::http::{Content, HttpRequest, path, percent};
+use crate::tools::http::{Content, HttpRequest, from_utf8, path, percent};
 
 /// The parts of a request.
 pub(super) struct Call<'a> {
@@ -157,6 +157,13 @@ impl Call<'_> {
                 let fields = fields.iter().filter(|field| is_given(field));
                 self.fields(body, fields.map(|field| (field.clone(), &*field.argument)))
             }
+        };
+        let bytes = match body.content {
+            Content::Json | Content::Text => from_utf8(&media_type, bytes).ok_or_else(|| {
+                let message = format!("`{media_type}` cannot express its body");
+                self.invalid_argument(message)
+            })?,
+            Content::Form | Content::Multipart | Content::Bytes => bytes,
         };
         let media_type = HeaderValue::from_str(&media_type).map_err(|_| {
             self.invalid_argument(

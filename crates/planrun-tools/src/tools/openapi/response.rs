@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::body::preferred;
 use super::document::At;
 use super::naming;
-use super::schema::{Direction, Schemas, bytes};
+use super::schema::{Bundle, Direction, Schemas, bytes};
 use crate::tools::http::{Content, HttpResponse, failure, failure_detail, value};
 
 /// The answers that a document declares for an operation.
@@ -75,11 +75,29 @@ impl Status {
 /// An answer with its content, before its schema is copied.
 type Found<'d> = (Status, Option<(&'d str, Content, At<'d>)>);
 
-/// Reads the answers of an operation and the schema of its result.
+/// The schemas of a result.
+pub(super) struct Output {
+    /// The schema of the fields that the server sends; `None` if it is not declared.
+    pub schema: Option<Json>,
+    /// The same with the `writeOnly` fields, which a server may send nevertheless; `None` if the document has none.
+    pub received: Option<Json>,
+}
+
+impl Output {
+    /// Returns the schemas of an answer without a body.
+    pub(super) fn nothing() -> Self {
+        Self {
+            schema: Some(json!({"type": "null"})),
+            received: None,
+        }
+    }
+}
+
+/// Reads the answers of an operation and the schemas of its result.
 ///
 /// # Errors
 /// Returns the reason in one sentence if a reference cannot be resolved.
-pub(super) fn read(schemas: &Schemas, operation: &At) -> Result<(Responses, Option<Json>), String> {
+pub(super) fn read(schemas: &Schemas, operation: &At) -> Result<(Responses, Output), String> {
     let mut found = Vec::new();
     for (status, at) in operation.get("responses").iter().flat_map(At::entries) {
         let Some(status) = Status::read(status) else {
@@ -105,13 +123,21 @@ pub(super) fn read(schemas: &Schemas, operation: &At) -> Result<(Responses, Opti
     let responses = Responses {
         declared: declared.collect(),
     };
-    let output = output(schemas, &responses, &found);
-    Ok((responses, output))
+    let schema = output(schemas.bundle(Direction::Response), &responses, &found);
+    let received = || {
+        // It is the same schema, so it does not count again.
+        let left = schemas.left.get();
+        let received = output(schemas.bundle(Direction::Received), &responses, &found);
+        schemas.left.set(left);
+        received
+    };
+    let received = schemas.document.mentions("writeOnly").then(received);
+    let received = received.flatten();
+    Ok((responses, Output { schema, received }))
 }
 
-/// Returns the schema of the result; `None` if it is not declared.
-fn output(schemas: &Schemas, responses: &Responses, found: &[Found]) -> Option<Json> {
-    let mut bundle = schemas.bundle(Direction::Response);
+/// Returns a schema of the result; `None` if it is not declared.
+fn output(mut bundle: Bundle, responses: &Responses, found: &[Found]) -> Option<Json> {
     let mut alternatives: Vec<Json> = Vec::new();
     for (status, content) in found
         .iter()

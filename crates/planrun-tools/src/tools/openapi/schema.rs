@@ -61,6 +61,8 @@ pub(super) enum Direction {
     Request,
     /// From the server: `writeOnly` fields are optional.
     Response,
+    /// As [`Self::Response`], with all fields that a server may send although they are `writeOnly`.
+    Received,
 }
 
 /// Copies schemas from a document.
@@ -229,6 +231,7 @@ impl Bundle<'_, '_> {
                 around.get("additionalProperties") != Some(&Json::Bool(false))
                     && self.schemas.flagged(property, "writeOnly")
             }
+            Direction::Received => false,
         }
     }
 
@@ -236,7 +239,7 @@ impl Bundle<'_, '_> {
     fn required(&self, around: &Map<String, Json>, names: &Json) -> Json {
         let flag = match self.direction {
             Direction::Request => "readOnly",
-            Direction::Response => "writeOnly",
+            Direction::Response | Direction::Received => "writeOnly",
         };
         let names = names.as_array().into_iter().flatten();
         let kept = names.filter(|name| {
