@@ -274,6 +274,30 @@ fn an_agent_that_may_only_read_is_a_read() {
 }
 
 #[test]
+fn an_argument_that_the_tool_does_not_declare_is_refused() {
+    let plan =
+        "plan p() -> string {\n    step did = ask desk(\"Close 7\") -> string\n    reply did\n}\n";
+    let turns = "- { calls: [{ name: close, arguments: { id: 7, force: true } }, { name: find, arguments: { costumer: Li } }] }
+- { calls: [{ name: close, arguments: { id: 7 } }] }
+- { text: done }";
+    let setup = TestProject::new(turns, plan);
+    let output = setup.run(&[]);
+    assert_eq!(output.stdout, "done\n", "{output:?}");
+    assert_eq!(setup.0.desk.calls(), ["close"]);
+    let requests = setup.requests();
+    let messages = requests[1]["messages"].as_array().unwrap();
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    let results: Vec<_> = results.map(|message| &message["content"]).collect();
+    assert_eq!(
+        results,
+        [
+            "nothing was called: there is no argument `force`; available: id",
+            "nothing was called: there is no argument `costumer`; available: customer",
+        ]
+    );
+}
+
+#[test]
 fn what_a_model_says_is_text_from_outside() {
     let bank = "name: bank\ntools:\n  - name: pay\n    endpoint: http://127.0.0.1:8009/tool\n    effect: irreversible\n    target: [iban]\n    \
         parameters: { type: object, properties: { iban: { type: string } }, required: [iban] }\n";

@@ -218,12 +218,23 @@ impl Agent<'_> {
     }
 }
 
-/// Converts the arguments that a model gives to those of the tool, and validates them.
+/// Converts the arguments that a model gives to those of the tool, and validates them. An argument that the tool does
+/// not declare is refused, as in plans.
 fn arguments(
     mut given: Map<String, Json>,
     signature: &Signature,
     key: &str,
 ) -> Result<Value, String> {
+    let is_unknown = |name: &&String| signature.parameter(name).is_none();
+    if let Some(unknown) = given.keys().find(is_unknown)
+        && !signature.extra_arguments
+    {
+        let names: Vec<&str> = signature.parameters.iter().map(|one| &*one.name).collect();
+        return Err(format!(
+            "nothing was called: there is no argument `{unknown}`; available: {}",
+            names.join(", ")
+        ));
+    }
     if let Some(argument) = &signature.key_argument {
         given.insert(argument.to_string(), key.into());
     }
