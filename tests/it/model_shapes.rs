@@ -302,6 +302,30 @@ async fn messages_are_sent_what_they_ask_for() {
     assert_eq!(body, expected);
 }
 
+/// With `messages`, the usage of the prompt comes before the failure.
+#[tokio::test]
+async fn a_failure_before_the_answer_begins_is_retried_in_every_shape() {
+    for (word, ..) in SHAPES {
+        for first in [
+            "error: busy, code: overloaded_error",
+            "status: 529, code: overloaded_error",
+            "status: 503, code: overloaded_error",
+        ] {
+            let turns = format!("- {{ {first}, repeat: 2 }}\n- {{ text: Hi }}");
+            let (turn, requests) = answer(&turns, &shaped(word)).await;
+            let turn = turn.unwrap_or_else(|error| panic!("{word}: {first}: {error}"));
+            assert_eq!((&*turn.text, requests.len()), ("Hi", 3), "{word}: {first}");
+        }
+        let turns = "- { text: Hel lo, error: busy, code: overloaded_error }\n- { text: Hi }";
+        let (text, error) = parts(turns, &shaped(word)).await;
+        assert_eq!(
+            (&*text, error.map(|error| error.kind)),
+            ("Hel lo", Some(ErrorKind::Unavailable)),
+            "{word}: what was passed on cannot be taken back"
+        );
+    }
+}
+
 #[tokio::test]
 async fn failures_have_their_kind_in_every_shape() {
     for (word, ..) in SHAPES {

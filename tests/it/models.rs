@@ -334,6 +334,33 @@ async fn what_can_pass_is_tried_again() {
 }
 
 #[tokio::test]
+async fn a_long_wait_before_a_retry_is_reported() {
+    let double = double("- { status: 503, retry_after: 2, error: busy }\n- { text: Hi }").await;
+    let mut parts = model(&double, ", api: messages").answer(ask("Hello?"));
+    let mut came = Vec::new();
+    while let Some(part) = next(&mut parts).await {
+        match part.unwrap() {
+            Part::Retry { after, why } => {
+                let range = Duration::from_secs(2)..=Duration::from_millis(2_500);
+                assert!(range.contains(&after), "{after:?}");
+                came.push(why);
+            }
+            Part::Text(text) => came.push(text),
+            _ => {}
+        }
+    }
+    assert_eq!(came[1..], ["Hi"]);
+    assert!(
+        came[0].starts_with("the model `m` (tiny at 127.0.0.1:"),
+        "{came:?}"
+    );
+    assert!(
+        came[0].ends_with("it answered with status 503: busy"),
+        "{came:?}"
+    );
+}
+
+#[tokio::test]
 async fn what_cannot_pass_is_not_tried_again() {
     let too_long = MAX_WAIT.as_secs() + 1;
     let cases = [
@@ -358,6 +385,7 @@ async fn what_cannot_pass_is_not_tried_again() {
         assert_eq!((error.kind, requests), (*kind, 1), "{turn}: {error}");
         if turn.contains("retry_after") {
             assert_eq!(error.retry_after, Some(Duration::from_secs(too_long)));
+            assert!(error.message.contains("a wait of 61s"), "{error}");
         }
     }
     let (error, _) = failure("- { status: 302 }", "").await;

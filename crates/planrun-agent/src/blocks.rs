@@ -53,7 +53,7 @@ impl Blocks {
                 _ => self.begin(Block::Content(delta.clone())),
             },
             Part::Call { .. } | Part::Stop(_) => self.commit(),
-            Part::Opaque(_) | Part::Usage(_) => {}
+            Part::Opaque(_) | Part::Usage(_) | Part::Retry { .. } => {}
         }
     }
 

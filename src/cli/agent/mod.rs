@@ -6,12 +6,13 @@ mod rounds;
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use planrun_agent::planner::{DEFAULT_ROUNDS, Event, Form, Options, Planned, Planner, Refusal};
 use planrun_agent::profile::{Overrides, Profile};
 use planrun_core::run::Outcome;
-use planrun_lang::diag::render::{human, visible_text};
+use planrun_lang::diag::render::{human, visible_line, visible_text};
 use planrun_lang::protocol::RunState;
 use planrun_lang::types::{Denied, ErrorClass};
 use planrun_models::client::{HttpModel, Models};
@@ -313,6 +314,7 @@ fn print_event(event: Event<'_>, debug: bool, terminal: Terminal) {
         Event::Part(Part::Reasoning(text) | Part::Text(text)) if debug => {
             terminal.eprint(&visible_text(text));
         }
+        Event::Part(Part::Retry { after, why }) => note_retry(*after, why, terminal),
         Event::LookedUp { tool, arguments } if debug => {
             terminal.note(&format!("{tool} {}", visible_text(arguments)));
         }
@@ -326,6 +328,15 @@ fn print_event(event: Event<'_>, debug: bool, terminal: Terminal) {
             terminal.note(first.trim_end_matches(':'));
         }
     }
+}
+
+/// Prints that the model is asked again after a wait.
+fn note_retry(after: Duration, why: &str, terminal: Terminal) {
+    let wait = after.as_secs();
+    terminal.note(&format!(
+        "asking the model again in {wait}s: {}",
+        visible_line(why)
+    ));
 }
 
 /// Prints why there is no plan.

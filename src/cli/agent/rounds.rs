@@ -12,7 +12,7 @@ use planrun_agent::turns::{
 use planrun_lang::diag::closest;
 use planrun_lang::diag::render::{human, visible_text};
 use planrun_lang::value::counted;
-use planrun_models::model::StopReason;
+use planrun_models::model::{Part, StopReason};
 use planrun_runs::runs::{Error, Planrun, new_run_id};
 use planrun_tools::project::{AgentType, AgentTypes};
 use serde_json::json;
@@ -273,6 +273,9 @@ impl Screen {
         let mut painted = self.painted.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::Round(_) => painted.blocks.commit(),
+            Event::Part(Part::Retry { after, why }) => {
+                super::note_retry(*after, why, self.terminal);
+            }
             Event::Part(part) => painted.blocks.part(part),
             Event::Called {
                 call,

@@ -1,6 +1,6 @@
 //! A model behind an HTTP API: requests, retries and timeouts.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use url::Url;
 
 use super::attempt::Attempt;
 use super::deadline::Limits;
-use crate::model::{ErrorKind, Model, ModelError, PartSender, Parts, Request, produce};
+use crate::model::{ErrorKind, Model, ModelError, Part, PartSender, Parts, Request, produce};
 use crate::wire::{self, Addressee};
 
 /// Default timeout of the whole answer.
@@ -34,6 +34,8 @@ pub const MAX_WAIT: Duration = Duration::from_mins(1);
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 /// Maximum backoff before jitter.
 const MAX_BACKOFF: Duration = Duration::from_secs(8);
+/// Minimum wait before a retry that is reported.
+const REPORTED_WAIT: Duration = Duration::from_secs(2);
 
 /// A model behind an HTTP API. Clones share its connections.
 #[derive(Clone)]
@@ -129,11 +131,7 @@ impl Model for HttpModel {
                 let message = format!("its answer took longer than {limit:?} (`timeout`)");
                 Err(ModelError::new(ErrorKind::Timeout, message))
             });
-            answered.map_err(|error| {
-                let error = of(&shared.settings, error);
-                let message = shared.secrets.text(&error.message).into_owned();
-                ModelError { message, ..error }
-            })
+            answered.map_err(|error| shared.complete(error))
         })
     }
 }
@@ -168,15 +166,26 @@ impl Shared {
             let Err(error) = attempt.run(request, &mut sender).await else {
                 return Ok(());
             };
-            if retry >= retries || sender.has_sent() || !is_retried(&error) {
+            if retry >= retries || sender.has_begun() || !is_retried(&error) {
                 return Err(error);
             }
-            let Some(wait) = wait(retry, error.retry_after, &*self.host) else {
-                return Err(error);
+            let Some(after) = wait(retry, error.retry_after, &*self.host) else {
+                return Err(with_requested_wait(error));
             };
-            tokio::time::sleep(wait).await;
+            if after >= REPORTED_WAIT {
+                let why = self.complete(error).message;
+                sender.send(Part::Retry { after, why }).await;
+            }
+            tokio::time::sleep(after).await;
         }
         Ok(())
+    }
+
+    /// Adds the model to the message of an error, and redacts secrets in it.
+    fn complete(&self, error: ModelError) -> ModelError {
+        let error = of(&self.settings, error);
+        let message = self.secrets.text(&error.message).into_owned();
+        ModelError { message, ..error }
     }
 }
 
@@ -194,6 +203,17 @@ fn wait(retry: u32, requested: Option<Duration>, host: &dyn Host) -> Option<Dura
     let backoff = INITIAL_BACKOFF.saturating_mul(2_u32.saturating_pow(retry));
     let half = backoff.min(MAX_BACKOFF) / 2;
     Some(half + jitter(half))
+}
+
+/// Adds the wait that the server requests, which is too long for a retry, to the message of an error.
+fn with_requested_wait(mut error: ModelError) -> ModelError {
+    if let Some(requested) = error.retry_after {
+        let _ = write!(
+            error.message,
+            "; it asks for a wait of {requested:?}, and a request is repeated after at most {MAX_WAIT:?}"
+        );
+    }
+    error
 }
 
 /// Returns true if the error is retried. A request that timed out may still be processed, so the caller decides about

@@ -1,5 +1,7 @@
 //! The parts of a streamed answer.
 
+use std::time::Duration;
+
 use planrun_tools::project::Price;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -27,6 +29,8 @@ pub enum Part {
     Usage(Usage),
     /// Why the model has stopped. Usage may still follow.
     Stop(StopReason),
+    /// The server could not answer for this reason, and is asked again after this wait.
+    Retry { after: Duration, why: String },
 }
 
 /// Numbers of tokens.
@@ -63,7 +67,21 @@ impl Part {
     pub fn is_token(&self) -> bool {
         match self {
             Self::Reasoning(_) | Self::Text(_) | Self::Call { .. } => true,
-            Self::Opaque(_) | Self::Usage(_) | Self::Stop(_) => false,
+            Self::Opaque(_) | Self::Usage(_) | Self::Stop(_) | Self::Retry { .. } => false,
+        }
+    }
+
+    /// Returns true if the part belongs to the answer, so that another answer cannot follow it. Usage does not: that of
+    /// a later attempt replaces it.
+    #[must_use]
+    pub fn is_of_answer(&self) -> bool {
+        match self {
+            Self::Reasoning(_)
+            | Self::Text(_)
+            | Self::Call { .. }
+            | Self::Opaque(_)
+            | Self::Stop(_) => true,
+            Self::Usage(_) | Self::Retry { .. } => false,
         }
     }
 }

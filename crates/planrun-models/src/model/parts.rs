@@ -19,21 +19,21 @@ const MAX_WAITING: usize = 16;
 #[derive(Debug)]
 pub struct PartSender {
     parts: mpsc::Sender<Result<Part, ModelError>>,
-    sent: bool,
+    has_begun: bool,
 }
 
 impl PartSender {
     /// Sends a part, once there is room for it.
     pub async fn send(&mut self, part: Part) {
-        self.sent = true;
+        self.has_begun |= part.is_of_answer();
         // A reader that stops drops this work together with the stream.
         let _ = self.parts.send(Ok(part)).await;
     }
 
-    /// Returns true if any part has been sent.
+    /// Returns true if a part of the answer itself has been sent, so that another answer could not follow it.
     #[must_use]
-    pub fn has_sent(&self) -> bool {
-        self.sent
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
     }
 }
 
@@ -48,7 +48,7 @@ where
     let work = async move {
         let sender = PartSender {
             parts: sender,
-            sent: false,
+            has_begun: false,
         };
         if let Err(error) = work(sender).await {
             let _ = errors.send(Err(error)).await;

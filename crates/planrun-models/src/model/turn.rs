@@ -71,6 +71,7 @@ impl Turn {
             Part::Opaque(opaque) => self.opaque.push(opaque),
             Part::Usage(usage) => self.usage = Some(usage),
             Part::Stop(reason) => self.stop = Some(reason),
+            Part::Retry { .. } => {}
         }
     }
 

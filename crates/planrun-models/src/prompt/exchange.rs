@@ -4,12 +4,14 @@ use planrun_lang::call::{Answer, CallError};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
-use planrun_tools::tools::{EventSender, Request as Call, Usage};
+use planrun_tools::tools::{EventSender, Progress, Request as Call, Usage};
 
 use super::OpenModels;
 use super::expected::ExpectedAnswer;
 use crate::client::HttpModel;
-use crate::model::{Message, Model as _, ModelError, OfferedTool, Request, StopReason, Turn};
+use crate::model::{
+    Message, Model as _, ModelError, OfferedTool, Part, Request, StopReason, Turn, next,
+};
 
 /// The exchange for one call.
 pub(super) struct Exchange {
@@ -65,8 +67,16 @@ impl Exchange {
 
     /// Requests the next turn of the model, appends it to the exchange, and reports its usage.
     pub(super) async fn turn(&mut self) -> Result<Turn, CallError> {
-        let turn = Turn::collect(self.model.answer(self.request.clone())).await;
-        let turn = turn.map_err(|error| failed(&error, self.sent()))?;
+        let mut parts = self.model.answer(self.request.clone());
+        let mut turn = Turn::default();
+        while let Some(part) = next(&mut parts).await {
+            let part = part.map_err(|error| failed(&error, self.sent()))?;
+            if let Part::Retry { after, why } = &part {
+                let message = format!("asking the model again in {}s: {why}", after.as_secs());
+                self.events.progress(Progress::message(&message));
+            }
+            turn.add(part);
+        }
         if let Some(used) = &turn.usage {
             let price = self.model.price();
             let cost = price.map_or(0.0, |price| used.cost(price));

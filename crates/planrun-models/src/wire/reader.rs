@@ -117,9 +117,12 @@ fn too_large(what: &str, most: usize) -> ModelError {
 fn check_calls(parts: &mut Vec<Part>, from: usize) -> Result<(), ModelError> {
     let beyond = |part: &Part| match part {
         Part::Call { index, .. } => *index >= MAX_CALLS,
-        Part::Reasoning(_) | Part::Text(_) | Part::Opaque(_) | Part::Usage(_) | Part::Stop(_) => {
-            false
-        }
+        Part::Reasoning(_)
+        | Part::Text(_)
+        | Part::Opaque(_)
+        | Part::Usage(_)
+        | Part::Stop(_)
+        | Part::Retry { .. } => false,
     };
     let Some(first) = parts.iter().skip(from).position(beyond) else {
         return Ok(());
