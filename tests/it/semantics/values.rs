@@ -235,3 +235,28 @@ async fn b9_what_is_passed_on_whole_is_cut_to_a_closed_type() {
             .await;
     assert_eq!(ran.reply(), json!({"id": "x"}));
 }
+
+/// The entries of a map are all part of its type, so none is lost.
+#[tokio::test(start_paused = true)]
+async fn an_entry_of_a_map_for_which_a_closed_type_has_no_field_is_an_error() {
+    let map = |more: &str| format!("let m: map<string, string> = {{ id: \"y\"{more} }}");
+    let more = format!("step n = a.int() {}", map(", (\"k${n}\"): \"x\""));
+    for (place, class) in [
+        ("step x = a.closed(o: m) reply x", "validation.arguments"),
+        ("let y: { id: string } = m reply y", "validation.expression"),
+        (
+            "let y: { id: string }[] = [m] reply y",
+            "validation.expression",
+        ),
+        (
+            "let y: { id: string } = merge({ id: \"z\" }, m) reply y",
+            "validation.expression",
+        ),
+    ] {
+        let ran = run(&format!("{more} {place}")).await;
+        assert_eq!(ran.class().as_str(), class, "{place}");
+        assert!(ran.calls("a.closed").is_empty(), "{place}");
+        let ran = run(&format!("{} {place}", map(""))).await;
+        assert_eq!(ran.outcome.state.name(), "completed", "{place}");
+    }
+}

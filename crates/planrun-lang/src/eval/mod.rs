@@ -15,7 +15,7 @@ use crate::protocol::StepState;
 use crate::sema::Place;
 use crate::sema::expr::Code;
 use crate::source::Span;
-use crate::types::{ErrorClass, Validation, convert};
+use crate::types::{ErrorClass, Validation, convert_from};
 use crate::value::Value;
 
 pub use constants::{Cause, ConstantFailure, Constants};
@@ -73,7 +73,7 @@ pub fn evaluate_within(
 /// Converts the value of an expression to the type of its place.
 fn placed(code: &Code, value: Value) -> Result<Value, EvalError> {
     match &code.into {
-        Some(place) => convert(value, &place.to).map_err(|mismatch| {
+        Some(place) => convert_from(value, &place.from, &place.to).map_err(|mismatch| {
             EvalError::new(FailureKind::Misfit, mismatch.to_string(), code.span)
         }),
         None => Ok(value),

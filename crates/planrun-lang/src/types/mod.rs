@@ -21,6 +21,7 @@ mod sensitive;
 mod shape;
 mod signature;
 mod size;
+mod surplus;
 mod union;
 
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub use schema::{
 pub use sensitive::{is_secret_name, sensitive_arguments, sensitive_result};
 pub use shape::{FieldLookup, error_object, field, field_names, result_union};
 pub use signature::{ANY_SKILL, BUILT_IN, CallKind, KEY_TTL, Parameter, Signature, UsagePaths};
+pub use surplus::convert_from;
 
 /// The type of a value.
 ///

@@ -8,7 +8,7 @@ use crate::builtins::Function;
 use crate::protocol::StepState;
 use crate::sema::{NameKind, Place};
 use crate::source::Span;
-use crate::types::{Type, convert, converted, fit, keeps};
+use crate::types::{Type, convert_from, converted, fit, keeps};
 use crate::value::{Key, Value};
 
 /// One checked expression.
@@ -29,6 +29,7 @@ pub struct Code {
 /// Conversion of a value to the type of its place.
 #[derive(Clone, Debug)]
 pub struct Conversion {
+    pub from: Arc<Type>,
     pub to: Arc<Type>,
     /// Whether the value is known to fit before the run.
     pub sure: bool,
@@ -379,14 +380,17 @@ impl Code {
         if self.is_invalid() || keeps(&self.ty, to) {
             return self;
         }
-        let known = self.root.constant().map(|value| convert(value.clone(), to));
+        let known = self.root.constant();
+        let known = known.map(|value| convert_from(value.clone(), &self.ty, to));
         let sure = fit(&self.ty, to).fits();
-        self.ty = converted(&self.ty, to);
+        let ty = converted(&self.ty, to);
+        let from = std::mem::replace(&mut self.ty, ty);
         match known {
             Some(Ok(value)) => self.root.op = Op::Constant(value),
             // A constant that cannot be converted is reported by the type check, or fails when it is evaluated.
             Some(Err(_)) | None => {
                 self.into = Some(Conversion {
+                    from: Arc::new(from),
                     to: Arc::new(to.clone()),
                     sure,
                 });

@@ -9,7 +9,7 @@ use crate::sema::NameKind;
 use crate::sema::expr::{Node, Op};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Fit, Literal, MapType, ObjectType, Rest, Type, convert, fit};
+use crate::types::{Fit, Literal, MapType, ObjectType, Rest, Type, convert_from, fit};
 use crate::value::{Key, Value};
 
 /// Checks an expression whose place requires the type `expected`.
@@ -90,7 +90,7 @@ pub(super) fn require_fit(
     let mismatch = match (fit(&typed.ty, expected), typed.node.constant()) {
         (Fit::Cannot(mismatch), _) => Some(mismatch),
         // The types are inconclusive, but the value is not.
-        (Fit::Unknown, Some(value)) => convert(value.clone(), expected).err(),
+        (Fit::Unknown, Some(value)) => convert_from(value.clone(), &typed.ty, expected).err(),
         (Fit::Unknown, None) | (Fit::Fits, _) => None,
     };
     let Some(mismatch) = mismatch else {
