@@ -152,6 +152,11 @@ fn a_model_that_the_project_does_not_have_is_told() {
         "env: [DESK_URL]\napps: [apps/desk.yaml]\nmodels: {{ small: {{ base_url: '{address}', model: tiny }}, big: {{ base_url: '{address}', model: huge }} }}\n"
     );
     std::fs::write(setup.0.folder.path().join("planrun.yaml"), settings).unwrap();
+    let checked = setup.0.program(&["check", "--format", "short"]).run();
+    assert!(
+        checked.stdout.contains("warning[unimplemented-tool]"),
+        "{checked:?}"
+    );
     let output = setup.run(&[]);
     assert_eq!(output.status, 1, "{output:?}");
     let message = "`infer` cannot be answered: planrun.yaml has no model `bog`; available: small, big; did you mean `big`?";
@@ -171,6 +176,77 @@ fn a_model_that_the_project_does_not_have_is_told() {
         "nothing was started"
     );
     assert_eq!(setup.requests(), [] as [Json; 0]);
+}
+
+/// What a run would refuse for a name, the check reports.
+#[test]
+fn the_check_knows_the_models_of_the_project() {
+    let plan = |model: &str| {
+        format!(
+            "use desk
+plan p(name: string) -> string {{
+    step a = infer(\"one\"{model}) -> string
+    reply a + name
+}}
+plan q() -> string {{
+    step c = p(name: \"small\")
+    reply c
+}}
+plan r() -> string {{
+    step asked = ask desk(\"two\") -> string
+    reply asked
+}}
+"
+        )
+    };
+    let models = |more: &str| {
+        format!(
+            "models: {{ small: {{ base_url: 'http://127.0.0.1:1', model: tiny }}, big: {{ base_url: 'http://127.0.0.1:1', model: huge }}{more} }}\n"
+        )
+    };
+    let bog = "no model `bog`";
+    let several = "several models (small, big) and no `default`";
+    for (settings, model, infer, ask) in [
+        (models(""), ", model: \"big\"", None, Some(several)),
+        (models(""), ", model: \"bog\"", Some(bog), Some(several)),
+        (models(""), ", model: name", None, Some(several)),
+        (models(""), "", Some(several), Some(several)),
+        (models(", default: big"), "", None, None),
+        (
+            models(", default: big"),
+            ", model: \"bog\"",
+            Some(bog),
+            None,
+        ),
+        (String::new(), ", model: \"bog\"", None, None),
+    ] {
+        let settings = format!("env: [DESK_URL]\napps: [apps/desk.yaml]\n{settings}");
+        let place = folder([
+            ("planrun.yaml", &*settings),
+            ("apps/desk.yaml", DESK),
+            ("p.plan", &plan(model)),
+        ]);
+        let checked = planrun(["check", "p.plan", "--format", "short"])
+            .within(place.path())
+            .run();
+        let expected = [
+            ("3:10: warning[unimplemented-tool] `infer` cannot", infer),
+            (
+                "7:14: warning[unimplemented-tool] `p` calls `infer`, which cannot",
+                infer,
+            ),
+            ("11:10: warning[unimplemented-tool] `ask desk` cannot", ask),
+        ];
+        let expected: Vec<_> = expected
+            .iter()
+            .filter_map(|(words, why)| Some((words, (*why)?)))
+            .collect();
+        let lines: Vec<&str> = checked.stdout.lines().collect();
+        assert_eq!(lines.len(), expected.len(), "{checked:?}");
+        for (line, (words, why)) in lines.iter().zip(expected) {
+            assert!(line.contains(words) && line.contains(why), "{line}");
+        }
+    }
 }
 
 #[test]
@@ -211,6 +287,30 @@ fn an_agent_calls_its_own_tools_and_answers() {
     assert!(
         results[2].contains("there is no tool `burn`; available: close, find"),
         "{results:?}"
+    );
+}
+
+#[test]
+fn an_argument_that_the_tool_does_not_declare_is_refused() {
+    let plan =
+        "plan p() -> string {\n    step did = ask desk(\"Close 7\") -> string\n    reply did\n}\n";
+    let turns = "- { calls: [{ name: close, arguments: { id: 7, force: true } }, { name: find, arguments: { costumer: Li } }] }
+- { calls: [{ name: close, arguments: { id: 7 } }] }
+- { text: done }";
+    let setup = TestProject::new(turns, plan);
+    let output = setup.run(&[]);
+    assert_eq!(output.stdout, "done\n", "{output:?}");
+    assert_eq!(setup.0.desk.calls(), ["close"]);
+    let requests = setup.requests();
+    let messages = requests[1]["messages"].as_array().unwrap();
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    let results: Vec<_> = results.map(|message| &message["content"]).collect();
+    assert_eq!(
+        results,
+        [
+            "nothing was called: there is no argument `force`; available: id",
+            "nothing was called: there is no argument `costumer`; available: customer",
+        ]
     );
 }
 
@@ -271,30 +371,6 @@ fn an_agent_that_may_only_read_is_a_read() {
     assert_eq!(setup.0.desk.calls(), [] as [String; 0]);
     let offered = setup.requests()[0]["tools"].as_array().unwrap().len();
     assert_eq!(offered, 1);
-}
-
-#[test]
-fn an_argument_that_the_tool_does_not_declare_is_refused() {
-    let plan =
-        "plan p() -> string {\n    step did = ask desk(\"Close 7\") -> string\n    reply did\n}\n";
-    let turns = "- { calls: [{ name: close, arguments: { id: 7, force: true } }, { name: find, arguments: { costumer: Li } }] }
-- { calls: [{ name: close, arguments: { id: 7 } }] }
-- { text: done }";
-    let setup = TestProject::new(turns, plan);
-    let output = setup.run(&[]);
-    assert_eq!(output.stdout, "done\n", "{output:?}");
-    assert_eq!(setup.0.desk.calls(), ["close"]);
-    let requests = setup.requests();
-    let messages = requests[1]["messages"].as_array().unwrap();
-    let results = messages.iter().filter(|message| message["role"] == "tool");
-    let results: Vec<_> = results.map(|message| &message["content"]).collect();
-    assert_eq!(
-        results,
-        [
-            "nothing was called: there is no argument `force`; available: id",
-            "nothing was called: there is no argument `costumer`; available: customer",
-        ]
-    );
 }
 
 #[test]

@@ -60,6 +60,10 @@ pub trait CallSettings: Sync {
 
     /// Returns true if failed calls of a tool are repeated, whatever its effect class is.
     fn retries(&self, tool: &Signature) -> bool;
+
+    /// Returns why the project has no model that answers a prompt, for the model that the prompt names, if any; `None`
+    /// if it has one, or if its settings do not decide that.
+    fn lacks_model(&self, prompt: &Signature, model: Option<&str>) -> Option<String>;
 }
 
 /// Checks one file completely: text, names and types, then all rules for each of its plans, then its `allow` comments.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use planrun_lang::diag::nearest;
 use planrun_tools::host::Host;
 use planrun_tools::project::{ModelApi, ModelList, ModelSettings, Project};
 use planrun_tools::tools::{Identity, ProjectLimit, credentials_in_address};
@@ -56,7 +55,8 @@ impl Models {
         if self.list.models.is_empty() {
             return self.of_environment(name);
         }
-        let settings = self.find(name)?;
+        let settings = self.list.find(name);
+        let settings = settings.map_err(|why| ModelError::new(ErrorKind::InvalidRequest, why))?;
         let key = match &settings.key {
             None => None,
             Some(variable) => Some(self.variable(variable).ok_or_else(|| {
@@ -98,32 +98,6 @@ impl Models {
         for name in [BASE_URL, KEY, MODEL] {
             identity.add_all(&self.variable(name));
         }
-    }
-
-    fn find(&self, name: Option<&str>) -> Result<&ModelSettings, ModelError> {
-        let names = || self.list.models.iter().map(|model| &*model.name);
-        let listed = || names().collect::<Vec<_>>().join(", ");
-        let wrong = |message| ModelError::new(ErrorKind::InvalidRequest, message);
-        let Some(name) = name.or(self.list.default.as_deref()) else {
-            return match &*self.list.models {
-                [only] => Ok(only),
-                _ => Err(wrong(format!(
-                    "planrun.yaml has several models ({}) and no `default`: name one",
-                    listed()
-                ))),
-            };
-        };
-        let found = self.list.models.iter().find(|model| &*model.name == name);
-        found.ok_or_else(|| {
-            let near = nearest(name, names());
-            let meant = near.map_or_else(String::new, |near| {
-                format!("; did you mean `{}`?", near.name)
-            });
-            let listed = listed();
-            wrong(format!(
-                "planrun.yaml has no model `{name}`; available: {listed}{meant}"
-            ))
-        })
     }
 
     fn of_environment(&self, name: Option<&str>) -> Result<HttpModel, ModelError> {

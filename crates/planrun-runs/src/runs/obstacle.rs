@@ -220,21 +220,25 @@ impl Workspace {
             .filter(|_| !self.is_own(tool))
     }
 
-    /// Returns why no model can answer a prompt, as far as the project's configuration shows. Agents that are servers
-    /// answer themselves.
+    /// Returns why no model can answer a prompt, as far as the project's configuration shows.
     fn refuses_prompt(&self, called: &Signature, model: Option<&str>) -> Option<String> {
+        if self.answers_itself(called) {
+            return None;
+        }
+        let refused = Models::of(&self.project, &self.host).open(model).err();
+        refused.map(|refused| refused.message)
+    }
+
+    /// Returns true if a call needs no model of the project: only prompts do, and agents that are servers answer
+    /// themselves.
+    pub(super) fn answers_itself(&self, called: &Signature) -> bool {
         let mut servers = self.project.servers.iter();
-        let answers_itself = match called.kind {
+        match called.kind {
             CallKind::Tool | CallKind::Skill => true,
             CallKind::Model => false,
             CallKind::Agent | CallKind::ReadOnlyAgent => servers.any(|server| {
                 server.name == called.namespace && matches!(server.source, ToolSource::A2a(_))
             }),
-        };
-        if answers_itself {
-            return None;
         }
-        let refused = Models::of(&self.project, &self.host).open(model).err();
-        refused.map(|refused| refused.message)
     }
 }

@@ -578,6 +578,15 @@ impl lint::CallSettings for Workspace {
     fn retries(&self, tool: &Signature) -> bool {
         self.retries.iter().any(|retry| retry.tools.covers(tool))
     }
+
+    fn lacks_model(&self, prompt: &Signature, model: Option<&str>) -> Option<String> {
+        let list = &self.project.settings.models;
+        // Without configured models, the environment names one.
+        if list.models.is_empty() || self.answers_itself(prompt) {
+            return None;
+        }
+        list.find(model).err()
+    }
 }
 
 fn tool_names(written: &str) -> Result<ToolNames, String> {

@@ -73,6 +73,35 @@ pub struct ModelSettings {
     pub price: Option<Price>,
 }
 
+impl ModelList {
+    /// Returns the model with this name, or the default or only one.
+    ///
+    /// # Errors
+    /// Returns the reason in one sentence if there is no such model, or no model is selected.
+    pub fn find(&self, name: Option<&str>) -> Result<&ModelSettings, String> {
+        let names = || self.models.iter().map(|model| &*model.name);
+        let listed = || names().collect::<Vec<_>>().join(", ");
+        let Some(name) = name.or(self.default.as_deref()) else {
+            return match &*self.models {
+                [only] => Ok(only),
+                _ => Err(format!(
+                    "planrun.yaml has several models ({}) and no `default`: name one",
+                    listed()
+                )),
+            };
+        };
+        let found = self.models.iter().find(|model| &*model.name == name);
+        found.ok_or_else(|| {
+            let near = nearest(name, names());
+            let meant = near.map_or_else(String::new, |near| {
+                format!("; did you mean `{}`?", near.name)
+            });
+            let listed = listed();
+            format!("planrun.yaml has no model `{name}`; available: {listed}{meant}")
+        })
+    }
+}
+
 impl std::fmt::Debug for ModelSettings {
     /// Leaves out credentials in the URL.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,11 +1,23 @@
-//! `unimplemented-tool`: a call of a tool that nothing in the project implements.
+//! `unimplemented-tool`: a call of a tool that nothing in the project implements, or a prompt that none of its models
+//! answers.
 
 use std::sync::Arc;
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
+use crate::lint::Project;
 use crate::sema::{Call, Plan, StepKind, Target, Tools};
 use crate::source::Span;
+use crate::types::Signature;
+
+/// What a call lacks.
+#[derive(PartialEq)]
+enum Gap {
+    /// The implementation of this tool.
+    Tool(String),
+    /// A model: the prompt, and the reason.
+    Model(String, String),
+}
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     // A plan without a project may be meant for any.
@@ -13,50 +25,80 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         return;
     };
     let mut calls = Vec::new();
-    missing(subject.plan, tools, None, &mut calls);
-    for (index, (span, tool, within)) in calls.iter().enumerate() {
-        if calls.iter().take(index).any(|(_, known, _)| known == tool) {
+    let project = (tools, subject.project);
+    missing(subject.plan, project, None, &mut calls);
+    for (index, (span, gap, within)) in calls.iter().enumerate() {
+        if calls.iter().take(index).any(|(_, known, _)| known == gap) {
             continue;
         }
-        let message = match within {
-            Some(plan) => {
-                format!("`{plan}` calls `{tool}`, but nothing in this project implements it")
-            }
-            None => format!("nothing in this project implements `{tool}`"),
-        };
-        let finding = Diagnostic::new(&codes::contracts::UNIMPLEMENTED_TOOL, *span, message);
-        found.push(finding.help(
-            "add the app file that implements it to `apps` in planrun.yaml, or mock it in tests",
-        ));
+        found.push(gap.finding(*span, within.as_deref()));
     }
 }
 
-/// Collects the calls of tools that are not among these: the span, the tool, and the called plan that makes the call.
+impl Gap {
+    fn of(
+        call: &Call,
+        signature: &Signature,
+        (tools, project): (&Tools, &Project<'_>),
+    ) -> Option<Self> {
+        if signature.kind.word().is_none() {
+            let known = tools.find(&signature.namespace, &signature.name);
+            return known.is_none().then(|| Self::Tool(signature.path()));
+        }
+        let model = match call.argument("model") {
+            None => None,
+            // The name of the model may be computed.
+            Some(code) => Some(code.constant()?.as_str()?),
+        };
+        let why = project.calls?.lacks_model(signature, model)?;
+        Some(Self::Model(signature.written(), why))
+    }
+
+    /// Returns the finding about the gap. `within` is the called plan that makes the call.
+    fn finding(&self, span: Span, within: Option<&str>) -> Diagnostic {
+        let message = match (self, within) {
+            (Self::Tool(tool), Some(plan)) => {
+                format!("`{plan}` calls `{tool}`, but nothing in this project implements it")
+            }
+            (Self::Tool(tool), None) => format!("nothing in this project implements `{tool}`"),
+            (Self::Model(prompt, why), Some(plan)) => {
+                format!("`{plan}` calls `{prompt}`, which cannot be answered: {why}")
+            }
+            (Self::Model(prompt, why), None) => format!("`{prompt}` cannot be answered: {why}"),
+        };
+        let finding = Diagnostic::new(&codes::contracts::UNIMPLEMENTED_TOOL, span, message);
+        match self {
+            Self::Tool(_) => finding.help(
+                "add the app file that implements it to `apps` in planrun.yaml, or mock it in tests",
+            ),
+            Self::Model(..) => finding,
+        }
+    }
+}
+
+/// Collects the calls that lack something: the span, what they lack, and the called plan that makes the call.
 fn missing(
     plan: &Plan,
-    tools: &Tools,
+    project: (&Tools, &Project<'_>),
     through: Option<(Span, &Arc<str>)>,
-    found: &mut Vec<(Span, String, Option<Arc<str>>)>,
+    found: &mut Vec<(Span, Gap, Option<Arc<str>>)>,
 ) {
     for node in plan.nodes() {
-        let Some(StepKind::Call(Call { span, target, .. })) = node.step().map(|step| &step.kind)
-        else {
+        let Some(StepKind::Call(call)) = node.step().map(|step| &step.kind) else {
             continue;
         };
-        let through = through.unwrap_or((*span, &plan.name));
-        match target {
-            Target::Tool(signature)
-                // Whether a prompt has a model is only known when it runs.
-                if signature.kind.word().is_none()
-                    && tools.find(&signature.namespace, &signature.name).is_none() =>
-            {
-                let within = (through.0 != *span).then(|| through.1.clone());
-                found.push((through.0, signature.path(), within));
+        let span = call.span;
+        let through = through.unwrap_or((span, &plan.name));
+        match &call.target {
+            Target::Tool(signature) => {
+                if let Some(gap) = Gap::of(call, signature, project) {
+                    let within = (through.0 != span).then(|| through.1.clone());
+                    found.push((through.0, gap, within));
+                }
             }
-            Target::Tool(_) => {}
             Target::Plan(index, name) => {
                 if let Some(called) = plan.plans.get(*index) {
-                    missing(called, tools, Some((through.0, name)), found);
+                    missing(called, project, Some((through.0, name)), found);
                 }
             }
         }
