@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::tool::{self, CallError, ErrorClass, Sent, Tool, Transient};
-use planrun_agent::planner::{Options, Planned, Planner, Refusal};
+use planrun_agent::planner::{Event, Options, Planned, Planner, Refusal};
 use planrun_models::model::{Model, Part, Parts, Request, produce};
 use planrun_runs::driver::Silence;
 use planrun_runs::runs::{Inputs, Planrun, RunOptions};
@@ -104,6 +104,8 @@ struct PlanningResult {
     planned: Result<Planned, Refusal>,
     planrun: Planrun,
     log: Log,
+    /// What the model was told about its errors.
+    findings: Vec<String>,
 }
 
 impl PlanningResult {
@@ -113,7 +115,12 @@ impl PlanningResult {
             begins_early,
             ..Options::default()
         };
-        let mut watch = |_: planrun_agent::planner::Event<'_>| {};
+        let mut findings = Vec::new();
+        let mut watch = |event: Event<'_>| {
+            if let Event::Findings(report) = event {
+                findings.push(report.to_owned());
+            }
+        };
         let mut conversation = Planner::new(planrun, &model, options, &mut watch).unwrap();
         let planned = conversation.plan("Do it").await;
         let planrun = conversation.planrun().clone();
@@ -121,6 +128,7 @@ impl PlanningResult {
             planned,
             planrun,
             log,
+            findings,
         }
     }
 
@@ -183,6 +191,26 @@ async fn reads_under_way_are_waited_for() {
         log,
         ["get 1", "written", "get 1 ended", "get 2", "get 2 ended"]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_called_for_a_plan_with_errors_is_told_as_it_is() {
+    let wrong = "step b = desk.put(id: \"x\")\nreply b + c\n```\n";
+    let right = || TWO.map(Write).into();
+    for (begins_early, expected, called) in [
+        (
+            true,
+            "Nothing was changed, but reads of the plan may have been called. The plan has 1 error:",
+            true,
+        ),
+        (false, "Nothing was called. The plan has 1 error:", false),
+    ] {
+        let first = vec![Write(TWO[0]), Write("let c = a\n"), Pause, Write(wrong)];
+        let written = PlanningResult::by(vec![first, right()], begins_early).await;
+        let first = written.findings[0].lines().next();
+        assert_eq!(first, Some(expected), "{:?}", written.findings);
+        assert_eq!(written.log()[0] == "get 1", called);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,6 +18,7 @@ use planrun_models::model::{
 };
 use planrun_runs::runs::{Base, CheckedPlan, Draft, Error, Planrun, Workspace};
 use planrun_serve::discovery::Index;
+use planrun_serve::report;
 use planrun_tools::host::random_hex;
 
 use crate::answer::{plan_text, unfinished_plan};
@@ -31,6 +32,8 @@ pub const DEFAULT_ROUNDS: usize = 6;
 const MAX_LOOKUPS: usize = 16;
 /// Number of answers without a runnable plan that are tolerated.
 const MAX_WITHOUT_PLAN: usize = 1;
+/// What was called for a plan with errors if its reads began while it was written.
+const READS_CALLED: &str = "Nothing was changed, but reads of the plan may have been called";
 /// Maximum number of bytes quoted from an answer without a plan.
 const MAX_EXCERPT_BYTES: usize = 2_000;
 
@@ -242,12 +245,11 @@ impl<'a> Planner<'a> {
                     return Err(no_plan(&turn.text));
                 }
                 without += 1;
-                let why = if is_cut {
-                    prompt::CUT_OFF
+                if is_cut {
+                    self.refuse(prompt::CUT_OFF);
                 } else {
-                    prompt::WITHOUT_PLAN
-                };
-                self.push_user(why.to_owned());
+                    self.push_user(prompt::WITHOUT_PLAN.to_owned());
+                }
                 continue;
             };
             (self.watch)(Event::Plan(&text));
@@ -266,11 +268,11 @@ impl<'a> Planner<'a> {
                 }
                 Round::Refused(why) => {
                     without += 1;
-                    self.push_user(why);
+                    self.refuse(&why);
                     continue;
                 }
             };
-            let Some(report) = progress.findings(&reports) else {
+            let Some(report) = progress.findings(self.called(), &reports) else {
                 return Err(Refusal::Errors {
                     rounds: progress.rounds(),
                     text,
@@ -314,6 +316,19 @@ impl<'a> Planner<'a> {
         if let Some(callable) = &self.callable {
             self.request.answer = callable.shape();
         }
+    }
+
+    /// Describes what was called for a plan that cannot run.
+    fn called(&self) -> &'static str {
+        match &self.draft {
+            Some(draft) if draft.has_begun() => READS_CALLED,
+            Some(_) | None => report::NOTHING_CALLED,
+        }
+    }
+
+    /// Tells the model why its plan cannot run.
+    fn refuse(&mut self, why: &str) {
+        self.push_user(format!("{}: {why}", self.called()));
     }
 
     fn push_user(&mut self, text: String) {

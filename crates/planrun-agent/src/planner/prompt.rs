@@ -17,8 +17,9 @@ const LISTED: usize = 10;
 /// The reply to an answer without a plan.
 pub(super) const WITHOUT_PLAN: &str = "That has no plan. Answer with the plan alone, between ``` and ```. A plan that needs no tool replies: reply \"…\"";
 
-/// The message after an answer that the server cut off.
-pub(super) const CUT_OFF: &str = "Nothing was called: that answer was cut off at the limit of tokens. Hand in a shorter plan, as a whole.";
+/// Why an answer that the server cut off is not used.
+pub(super) const CUT_OFF: &str =
+    "that answer was cut off at the limit of tokens. Hand in a shorter plan, as a whole.";
 
 /// Returns the system prompt.
 pub(super) fn system(options: &Options, index: &Index, request: &str) -> String {

@@ -58,9 +58,7 @@ fn checked(workspace: &Arc<Workspace>, source: SourceFile) -> Result<Round, Erro
             return Ok(Round::Errors(vec![*report]));
         }
         Err(error @ Error::PlanChoice { .. }) => {
-            return Ok(Round::Refused(format!(
-                "Nothing was called: {error}. Hand in one plan."
-            )));
+            return Ok(Round::Refused(format!("{error}. Hand in one plan.")));
         }
         Err(error) => return Err(error),
     };
@@ -70,7 +68,7 @@ fn checked(workspace: &Arc<Workspace>, source: SourceFile) -> Result<Round, Erro
         .iter()
         .any(|parameter| parameter.required)
     {
-        let why = "Nothing was called: the plan has inputs, but none are given. Write the values into it: statements alone, or \
+        let why = "the plan has inputs, but none are given. Write the values into it: statements alone, or \
                    `plan main() -> T { … }`.";
         return Ok(Round::Refused(why.to_owned()));
     }
@@ -112,9 +110,9 @@ impl Progress {
         self.rounds
     }
 
-    /// Returns the report of errors for the model: the diagnostics, and the pages of their codes if the number of
+    /// Returns the report of errors for the model: what was called nevertheless, the diagnostics, and the pages of their codes if the number of
     /// errors does not decrease. Returns `None` to stop: no rounds are left, or the pages have not helped either.
-    pub(super) fn findings(&mut self, reports: &[FileReport]) -> Option<String> {
+    pub(super) fn findings(&mut self, called: &str, reports: &[FileReport]) -> Option<String> {
         self.rounds += 1;
         let errors = reports.iter().flat_map(|report| &report.diagnostics);
         let errors: Vec<&Diagnostic> = errors.filter(|found| found.is_error()).collect();
@@ -124,7 +122,7 @@ impl Progress {
             self.fewest
                 .map_or(errors.len(), |fewest| fewest.min(errors.len())),
         );
-        let mut text = report::findings(reports);
+        let mut text = report::findings(called, reports);
         if !shrinks {
             if self.sent_pages {
                 return None;

@@ -72,6 +72,12 @@ impl Draft {
         }
     }
 
+    /// Returns true if reads of the plan may have been called.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.growths > 0
+    }
+
     /// Attaches the reads that have begun to the whole plan. A run of it takes over those that its steps would make.
     #[must_use]
     pub fn finish(self, mut plan: CheckedPlan) -> CheckedPlan {

@@ -4,7 +4,7 @@ use planrun_runs::runs::Error;
 use serde_json::Value as Json;
 
 use crate::asking::{AskChannel, PendingQuestion};
-use crate::report::Block;
+use crate::report::{Block, NOTHING_CALLED, findings};
 
 /// The reply to a call.
 #[derive(Clone, Debug)]
@@ -43,8 +43,8 @@ impl Reply {
 impl From<Error> for Reply {
     fn from(error: Error) -> Self {
         Self::Failed(match error {
-            Error::Findings(reports) => crate::report::findings(&reports),
-            Error::Obstacles(report) => crate::report::findings(std::slice::from_ref(&*report)),
+            Error::Findings(reports) => findings(NOTHING_CALLED, &reports),
+            Error::Obstacles(report) => findings(NOTHING_CALLED, std::slice::from_ref(&*report)),
             Error::RepeatsEffects { run, steps } => format!(
                 "Nothing was called. Steps above those that you have changed read something else now, so effects of {run} \
                  would be repeated: {}. Keep these steps as they were.",

@@ -9,6 +9,9 @@ use planrun_lang::value::counted;
 
 use crate::tokens::{bytes, cut};
 
+/// What was called for a plan with errors, unless parts of it began before it was complete.
+pub const NOTHING_CALLED: &str = "Nothing was called";
+
 /// Maximum number of reported diagnostics.
 const MAX_FINDINGS: usize = 20;
 /// Maximum size of the whole report, in tokens.
@@ -21,10 +24,10 @@ const MORE_BYTES: usize = 60;
 /// Maximum number of listed names that would be valid.
 const MAX_NAMES: usize = 8;
 
-/// Reports the diagnostics that prevented plans from running, in at most 600 tokens: errors first, at most 20
-/// diagnostics, and the number of further ones.
+/// Reports the diagnostics that prevented plans from running, in at most 600 tokens: what was called nevertheless, then
+/// errors first, at most 20 diagnostics, and the number of further ones.
 #[must_use]
-pub fn findings(reports: &[FileReport]) -> String {
+pub fn findings(called: &str, reports: &[FileReport]) -> String {
     let Summary {
         errors,
         warnings,
@@ -34,7 +37,7 @@ pub fn findings(reports: &[FileReport]) -> String {
     let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, what)| counted(count, what)).collect();
-    let mut text = format!("Nothing was called. The plan has {}:\n", counts.join(", "));
+    let mut text = format!("{called}. The plan has {}:\n", counts.join(", "));
     let mut found: Vec<(&FileReport, &Diagnostic)> = reports
         .iter()
         .flat_map(|report| report.diagnostics.iter().map(move |found| (report, found)))
@@ -141,7 +144,10 @@ mod tests {
                 .available(["food", "bar"])
                 .fix("write `food`", Span::new(14, 17), "food")
         };
-        let text = findings(&[report("plan p() {\nx\n foo }\n", found, 1)]);
+        let text = findings(
+            NOTHING_CALLED,
+            &[report("plan p() {\nx\n foo }\n", found, 1)],
+        );
         assert_eq!(
             text,
             "Nothing was called. The plan has 1 error:\n\
@@ -164,7 +170,7 @@ mod tests {
             found
         };
         for count in [1, 5, 19, 60, 3000] {
-            let text = findings(&[report(&"y".repeat(5000), found, count)]);
+            let text = findings(NOTHING_CALLED, &[report(&"y".repeat(5000), found, count)]);
             assert!(tokens(&text) <= MAX_TOKENS, "{text}");
             let lines = text.lines().count();
             assert!(lines > 1 && lines <= MAX_FINDINGS + 2, "{text}");

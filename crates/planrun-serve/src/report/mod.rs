@@ -7,7 +7,7 @@ mod outcome;
 mod shorten;
 
 pub use blocks::{Block, separated};
-pub use findings::findings;
+pub use findings::{NOTHING_CALLED, findings};
 pub(crate) use json::text;
 pub use outcome::{facts, failure, success};
 pub use shorten::{Cut, Part, PathNotFound, Shortened, at, shorten};
