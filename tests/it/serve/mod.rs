@@ -878,3 +878,27 @@ async fn secrets_of_a_run_are_not_inputs_of_the_next_one() {
         .await;
     assert_eq!(done["structuredContent"]["reply"], "ada14", "{done}");
 }
+
+#[tokio::test]
+async fn parameters_that_do_not_fit_are_told_apart_from_a_method_that_does_not_exist() {
+    for revision in REVISIONS {
+        let desk = TicketProject::new();
+        let mut client = desk.client(revision, Person::Nobody).await;
+        for (method, params, code) in [
+            ("tools/call", json!({ "name": 7 }), -32602),
+            (
+                "tools/call",
+                json!({ "name": "run", "arguments": [] }),
+                -32602,
+            ),
+            ("prompts/get", json!({}), -32602),
+            ("tools/burn", json!({}), -32601),
+        ] {
+            let answer = client.answer_to(method, params).await;
+            assert_eq!(
+                answer["error"]["code"], code,
+                "{revision}: {method}: {answer}"
+            );
+        }
+    }
+}
