@@ -19,6 +19,7 @@ use serde_json::{Map, Value as Json};
 use super::context::Context;
 use super::frame::{FrameId, NodeRef};
 use super::program::Program;
+use super::result_size::{json_size, value_size};
 use crate::journal::StepError;
 
 /// What is wrong with the arguments of a call.
@@ -87,11 +88,7 @@ pub(super) fn result(
 ) -> Result<Value, String> {
     match answer {
         Answer::Value(value) => {
-            let small = !matches!(
-                value,
-                Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_)
-            );
-            if !small && serde_json::to_writer(Counter { left: max_bytes }, &value).is_err() {
+            if value_size(&value) > max_bytes {
                 return Err(too_large(max_bytes));
             }
             convert(value, &signature.returns).map_err(|mismatch| {
@@ -99,7 +96,7 @@ pub(super) fn result(
             })
         }
         Answer::Json(json) => {
-            if serde_json::to_writer(Counter { left: max_bytes }, &json).is_err() {
+            if json_size(&json) > max_bytes {
                 return Err(too_large(max_bytes));
             }
             let contract = signature.output_schema.as_ref();
@@ -133,27 +130,6 @@ const KEY_STAND_IN: &str = "00000000000000000000000000000000";
 
 fn too_large(max_bytes: u64) -> String {
     format!("the result is larger than {max_bytes} bytes, the limit of `max_result`")
-}
-
-/// Counts bytes without keeping them, and fails beyond a limit.
-struct Counter {
-    left: u64,
-}
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        match self.left.checked_sub(bytes.len() as u64) {
-            Some(left) => {
-                self.left = left;
-                Ok(bytes.len())
-            }
-            None => Err(std::io::Error::other("too large")),
-        }
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 impl Context {

@@ -37,6 +37,7 @@ mod program;
 mod reached;
 mod recording;
 mod replay;
+mod result_size;
 mod schedule;
 mod scope;
 mod sensitive;
