@@ -1,9 +1,10 @@
 //! Locates the journal of a command: that of the project around a plan or a folder, or the only one below the folder.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{quoted, visible_line};
 use planrun_tools::host::{FileKind, Host};
 use planrun_tools::project::{Location, journal_file};
 
@@ -55,7 +56,7 @@ fn locate(
             let named = many
                 .iter()
                 .take(MAX_NAMED)
-                .map(|folder| format!("`--project {}`", display_path(folder)));
+                .map(|folder| format!("`--project {}`", quoted(&display_path(folder))));
             let more = if many.len() > MAX_NAMED { ", …" } else { "" };
             Err(Failure::Usage(format!(
                 "there are several journals below this folder; choose one with {}{more}",
@@ -113,9 +114,11 @@ fn project_in(host: &dyn Host, folder: &Path) -> Location {
     }
 }
 
-fn has_journal(host: &dyn Host, folder: &Path) -> bool {
-    host.kind(&journal_file(folder))
-        .is_ok_and(|kind| kind == FileKind::File)
+/// Returns true if a folder has something at the place of its journal. Whoever opens it reports why it is not a journal
+/// or cannot be read.
+pub fn has_journal(host: &dyn Host, folder: &Path) -> bool {
+    let kind = host.kind(&journal_file(folder));
+    !kind.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// Returns the nearest folder above the current one with a journal, that is, where plans without a project were run.

@@ -48,6 +48,14 @@ impl JournalError {
         }
     }
 
+    /// Converts an error of reading this file without `SQLite`.
+    pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            why: format!("it cannot be read: {error}"),
+        }
+    }
+
     fn damaged(path: &Path, why: String) -> Self {
         Self::Damaged {
             path: path.to_owned(),

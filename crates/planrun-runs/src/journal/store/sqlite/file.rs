@@ -76,6 +76,12 @@ pub(super) fn connect(path: &Path, settings: &Settings) -> Result<Connection, Jo
 pub(super) fn for_reading(path: &Path, settings: &Settings) -> Result<Connection, JournalError> {
     let to_error = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(JournalError::NoJournal {
+                path: path.to_owned(),
+                why: "it is not a file".into(),
+            });
+        }
         Ok(metadata) if metadata.len() > 0 => check_header(path)?,
         Ok(_) => {
             return Err(JournalError::Absent {
@@ -87,7 +93,7 @@ pub(super) fn for_reading(path: &Path, settings: &Settings) -> Result<Connection
                 path: path.to_owned(),
             });
         }
-        Err(error) => return Err(JournalError::from_io(path, &error)),
+        Err(error) => return Err(JournalError::unreadable(path, &error)),
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(to_error)?;
@@ -205,7 +211,7 @@ fn enable_wal(
 
 /// Refuses a file that does not begin like a database, or that was truncated. An empty file is a new journal.
 fn check_header(path: &Path) -> Result<(), JournalError> {
-    let to_error = |error: io::Error| JournalError::from_io(path, &error);
+    let to_error = |error: io::Error| JournalError::unreadable(path, &error);
     let mut header = Vec::new();
     let mut file = File::open(path).map_err(to_error)?;
     file.by_ref()
