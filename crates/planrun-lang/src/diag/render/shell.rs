@@ -3,8 +3,8 @@
 /// Quotes a word so that a POSIX shell reads it unchanged. Characters that control a terminal must have been removed.
 #[must_use]
 pub fn quoted(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) {
+    let plain = |character: char| character.is_alphanumeric() || "_-./:=,@%+…".contains(character);
+    if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
@@ -23,5 +23,6 @@ mod tests {
         );
         assert_eq!(quoted("it's $(rm)"), r"'it'\''s $(rm)'");
         assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("姓名=…"), "姓名=…");
     }
 }
