@@ -21,7 +21,7 @@ Examples:
   planrun export - < onboarding.plan                      from standard input
   planrun export onboarding.plan.json                     back to text
   planrun export onboarding.plan --strict                 as an example for a model
-  planrun export onboarding.plan --name hire_ada -i name=Ada -i laptop=false    a plan derived from this one";
+  planrun export onboarding.plan --name hire_ada -i name=Ada    a plan with an input filled in";
 
 /// Convert a plan between text and JSON, or fix some of its inputs
 #[derive(Debug, Args)]

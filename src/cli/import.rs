@@ -18,7 +18,7 @@ use planrun_runs::runs::Workspace;
 
 const EXAMPLES: &str = "\
 Examples:
-  planrun import machine.json                     the plan on standard output, the report on standard error
+  planrun import machine.json                     prints the plan; the report on standard error
   planrun import machine.json --output order.plan
   planrun import - --from asl < machine.json      from standard input
   planrun import plan.yaml --format json          plan, report and findings as one JSON document";

@@ -19,13 +19,13 @@ use super::{Exit, Failure, Terminal};
 const EXAMPLES: &str = "\
 Examples:
   planrun serve --stdio                             as an .mcp.json starts it
-  planrun serve                                     over HTTP, at http://127.0.0.1:7870/mcp with a token
-  planrun serve --bind 127.0.0.1:0 --token-file t   on a free port; the token is created if the file does not exist
+  planrun serve                                     over HTTP, at 127.0.0.1:7870 with a token
+  planrun serve --bind 127.0.0.1:0 --token-file t   on a free port; creates the token
 
 In an .mcp.json:
   { \"mcpServers\": { \"planrun\": { \"command\": \"planrun\", \"args\": [\"serve\", \"--stdio\"] } } }
 
-A plan that changes something asks the user first: in the client, on a page of this machine, or in a terminal with
+A plan that changes something asks the user first: in the client, on a page of this machine, or in a terminal with \
 `planrun runs answer`. Plans can reach only what `allow` in planrun.yaml permits.";
 
 /// Default name of the token file, next to the journal.

@@ -135,6 +135,26 @@ fn bash_completes_every_command_and_every_option() {
     }
 }
 
+/// Longer lines would be wrapped in the middle of a command.
+#[test]
+fn every_example_fits_on_a_line_of_its_help() {
+    let mut line = CommandLine::command();
+    line.build();
+    let mut open = vec![line];
+    let mut count = 0;
+    while let Some(command) = open.pop() {
+        open.extend(command.get_subcommands().cloned());
+        let help = command.get_after_help().map(ToString::to_string);
+        for example in help.iter().flat_map(|help| help.lines()) {
+            if example.starts_with("  planrun ") {
+                count += 1;
+                assert!(example.chars().count() <= 100, "{example}");
+            }
+        }
+    }
+    assert!(count > 50, "{count}");
+}
+
 #[test]
 fn other_shells_read_their_scripts_and_complete_with_them() {
     let fish = completions("fish");

@@ -19,7 +19,7 @@ Examples:
   planrun breaking --against main                      every plan below this folder
   planrun breaking --against v1.4.0 plans/order.plan   one plan
   planrun breaking --against HEAD~3 --allow plan-removed,input-removed
-  planrun breaking --against origin/main --format github   for CI: annotate the lines of a pull request
+  planrun breaking --against origin/main --format github   for CI: annotate the changed lines
   planrun breaking --against HEAD --format json        uncommitted changes, for programs";
 
 /// Report changes of plans since a git revision, and which of them are breaking

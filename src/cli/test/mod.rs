@@ -37,9 +37,9 @@ Examples:
   planrun test --format junit           for CI services; also json and github
   planrun test --coverage --min 90      report what no test reached; exit code 1 below 90 %
   planrun test --coverage=lcov          for editors and CI services; also json and html
-  planrun test --record once            call the real tools where there is no recording yet, and record their answers
-  planrun test --replay 0193a1f2        check whether a recorded run would go the same way with the current plan
-  planrun test --seeds 20               in twenty more orders: a test that fails in one of them is flaky";
+  planrun test --record once            record answers of the real tools that are not recorded yet
+  planrun test --replay 0193a1f2        would this run go the same way with the current plan?
+  planrun test --seeds 20               in twenty more orders: finds flaky tests";
 
 /// Test plans without calling their tools
 #[derive(Debug, Args)]
