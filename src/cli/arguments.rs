@@ -8,6 +8,9 @@ use planrun_lang::diag::render::Language;
 use planrun_lang::protocol::run_id_fault;
 
 use planrun_runs::runs::split_answer;
+use serde_json::Value as Json;
+
+use super::Failure;
 
 const EVAL_EXAMPLES: &str = "\
 Examples:
@@ -221,6 +224,18 @@ pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     } else {
         Ok((key.to_owned(), value.to_owned()))
     }
+}
+
+/// Parses JSON that a user has typed. The error does not quote the text, which may be a secret.
+pub(super) fn parse_json(what: &str, text: &str) -> Result<Json, Failure> {
+    serde_json::from_str(text).map_err(|error| {
+        let remedy = match text.to_lowercase().as_str() {
+            "yes" | "y" | "ok" => "write `true` to confirm, or a string in quotes: '\"yes\"'",
+            "no" | "n" => "write `false` to refuse, or a string in quotes: '\"no\"'",
+            _ => "write a string in quotes, as in '\"yes\"'",
+        };
+        Failure::Usage(format!("{what} is not JSON: {error}; {remedy}"))
+    })
 }
 
 /// Validates a run id.

@@ -9,8 +9,10 @@ use planrun_lang::types::{Literal, Type, decode, from_schema};
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
-use super::arguments::{RunArguments, RunFormat};
+use super::arguments::{RunArguments, RunFormat, parse_json};
+use super::echo::without_echo;
 use super::question::{QuestionView, more_questions};
+use super::shell::{command, project};
 use super::{Failure, Terminal};
 use planrun_core::journal::{FormField, Given, Question, Waiting};
 use planrun_core::run::{Asking, Outcome};
@@ -23,9 +25,7 @@ pub(super) fn answering(
     terminal: Terminal,
 ) -> Result<Answering, Failure> {
     let given = |(path, text): &(String, String)| {
-        let value = serde_json::from_str(text).map_err(|error| {
-            Failure::Usage(format!("the answer to `{path}` is not JSON: {error}"))
-        })?;
+        let value = parse_json(&format!("the answer to `{path}`"), text)?;
         let by = arguments.by.as_deref().map(Arc::from);
         Ok(Given {
             path: path.as_str().into(),
@@ -72,7 +72,7 @@ pub(super) fn print_open_questions(outcome: &Outcome, terminal: Terminal) {
             .is_some()
             .then_some((&*outcome.run, &*outcome.plan));
         let view = QuestionView {
-            project: terminal.project,
+            project: project(),
             run,
             path,
             question,
@@ -83,7 +83,7 @@ pub(super) fn print_open_questions(outcome: &Outcome, terminal: Terminal) {
     if more > 0 {
         terminal.note(&more_questions(
             more,
-            &terminal.command("runs inbox"),
+            &command("runs inbox"),
             terminal.style.language,
         ));
     }
@@ -294,13 +294,23 @@ fn value(field: &FormField, prefilled: bool, terminal: Terminal) -> Result<Optio
         (Language::Zh, false, true) => "，可不填",
         (_, false, false) => "",
     };
+    let hidden = match language {
+        _ if !field.secret => "",
+        Language::En => ", not displayed",
+        Language::Zh => "，输入不显示",
+    };
     let prompt = match language {
-        Language::En => format!("{name} ({shown}{empty}): "),
-        Language::Zh => format!("{name}（{shown}{empty}）： "),
+        Language::En => format!("{name} ({shown}{empty}{hidden}): "),
+        Language::Zh => format!("{name}（{shown}{empty}{hidden}）： "),
     };
     loop {
         terminal.eprint(&visible_line(&prompt));
-        let text = read_line().ok_or(Reply::Ended)?;
+        let text = if field.secret {
+            without_echo(read_line)
+        } else {
+            read_line()
+        };
+        let text = text.ok_or(Reply::Ended)?;
         if text.is_empty() && prefilled {
             return Ok(None);
         }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command, CommandFactory as _};
 use clap_complete::Shell;
 use clap_mangen::Man;
-use planrun_lang::diag::closest;
 use planrun_tools::host::{Host, RealHost};
 
+use super::suggest::did_you_mean;
 use super::{CommandLine, Exit, Failure, Terminal};
 
 const COMPLETIONS_EXAMPLES: &str = "\
@@ -112,9 +112,7 @@ fn command(name: Option<&str>) -> Result<(String, Command), Failure> {
         .iter()
         .find(|(page, _)| page.strip_prefix("planrun-") == Some(name));
     found.cloned().ok_or_else(|| {
-        let hint = closest(name, names())
-            .map(|near| format!("; did you mean `{near}`?"))
-            .unwrap_or_default();
+        let hint = did_you_mean(name, names());
         Failure::Usage(format!("there is no command `{name}`{hint}"))
     })
 }

@@ -3,12 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use planrun_core::run::Outcome;
-use planrun_lang::protocol::RunState;
 use planrun_runs::runs::{Planrun, ResultFile, Run};
 use serde_json::{Value as Json, json};
 
-use super::{Exit, Failure};
+use super::Failure;
 
 /// Creates the result file of a run that has been started, and hands the run to a new process. Returns the notice for
 /// the caller: the path of the file, the run, and the tool that is called.
@@ -40,7 +38,7 @@ pub fn begin(
 fn hand_over(folder: &Path, run: &str) -> std::io::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     if !folder.as_os_str().is_empty() {
-        command.current_dir(folder);
+        command.arg("--project").arg(folder);
     }
     command
         .args(["runs", "resume", run])
@@ -50,20 +48,4 @@ fn hand_over(folder: &Path, run: &str) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.spawn().map(drop)
-}
-
-/// Returns the exit code for the status of a call.
-#[must_use]
-pub const fn exit_of(outcome: &Outcome) -> Exit {
-    if outcome.interruption.is_some() {
-        return Exit::Paused;
-    }
-    match outcome.state {
-        RunState::Completed => Exit::Fine,
-        RunState::Running
-        | RunState::Paused
-        | RunState::Failed
-        | RunState::Cancelled
-        | RunState::Stalled => Exit::Findings,
-    }
 }

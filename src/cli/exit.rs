@@ -3,8 +3,11 @@
 use std::process::ExitCode;
 
 use planrun_core::journal::AnswerError;
+use planrun_lang::diag::render::{quoted, visible_line};
 use planrun_runs::runs::{Error, ErrorKind};
 use planrun_test::plantest::snapshot::SnapshotError;
+
+use super::shell::command;
 
 /// The outcomes that scripts can distinguish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,24 +65,39 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let text = match &error {
             Error::MissingInputs { plan, missing } => {
-                let missing = missing
-                    .iter()
-                    .map(|input| format!("-i {}={}", input.name, input.example));
+                let missing = missing.iter().map(|input| {
+                    let value = format!("{}={}", input.name, input.example);
+                    format!("-i {}", quoted(&visible_line(&value)))
+                });
                 format!(
                     "`{plan}` needs more inputs; add {}",
                     missing.collect::<Vec<_>>().join(" ")
                 )
             }
             Error::RepeatsEffects { .. } => format!("{error}; add `--yes` to repeat it"),
-            Error::Ended { run, .. } => {
-                format!("{error}; start a new run from it with `planrun run PLAN --base {run}`")
-            }
-            Error::NotEnded { run, .. } => format!(
-                "{error}; change it with `planrun runs patch {run} PLAN`, or end it with \
-                 `planrun runs cancel {run}`"
+            Error::Ended { run, .. } => format!(
+                "{error}; start a new run from it with `{}`",
+                command(&format!("run PLAN --base {run}"))
             ),
-            Error::Changed { run } => {
-                format!("{error}; look at it with `planrun runs show {run}`, then try again")
+            Error::NotEnded { run, .. } => format!(
+                "{error}; change it with `{}`, or end it with `{}`",
+                command(&format!("runs patch {run} PLAN")),
+                command(&format!("runs cancel {run}"))
+            ),
+            Error::Changed { run } => format!(
+                "{error}; look at it with `{}`, then try again",
+                command(&format!("runs show {run}"))
+            ),
+            Error::NotDamaged { run, ended: false } => {
+                let cancel = command(&format!("runs cancel {run}"));
+                format!("{error}; `{cancel}` ends it")
+            }
+            Error::NotDamaged { ended: true, .. } => format!(
+                "{error}; `{}` deletes runs that have ended",
+                command("runs prune")
+            ),
+            Error::Journal(_) if error.kind() == ErrorKind::NotFound => {
+                format!("{error}; `{}` lists the runs", command("runs list"))
             }
             Error::Answer { error, .. } => refusal(error),
             Error::Journal(_)
@@ -105,7 +123,9 @@ impl From<Error> for Failure {
 /// Describes why an answer is refused, and what to write instead.
 pub(super) fn refusal(error: &AnswerError) -> String {
     match error {
-        AnswerError::Role { role, .. } => format!("{error}: add `--by {role}`"),
+        AnswerError::Role { role, .. } => {
+            format!("{error}: add `--by {}`", quoted(&visible_line(role)))
+        }
         AnswerError::Unknown { .. }
         | AnswerError::Twice { .. }
         | AnswerError::Late { .. }

@@ -9,6 +9,7 @@ pub mod check;
 mod columns;
 pub mod completions;
 pub mod deferred;
+mod echo;
 mod eval;
 mod exit;
 pub mod explain;
@@ -47,6 +48,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use planrun_tools::project::Location;
 
 pub use exit::{Exit, Failure};
 pub use terminal::{Color, Terminal};
@@ -144,9 +146,14 @@ pub fn main() -> ExitCode {
         Err(answer) => return print_clap_error(answer).into(),
     };
     let terminal = Terminal::new(line.global.color, line.global.quiet, line.global.verbose);
+    if let Some(folder) = &line.global.project {
+        let (folder, file) = (folder.clone(), None);
+        shell::set_project(&Location { folder, file });
+    }
     let exit = logging::install(terminal)
         .and_then(|()| dispatch(&line, terminal))
         .unwrap_or_else(|failure| report_failure(&failure, terminal));
+    echo::restore();
     exit.into()
 }
 

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{quoted, visible_line};
 use planrun_lang::sema::{BlockId, Files, NodeId, NodeKind, OrderClass, Plan, Step};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::ItemKind;
@@ -15,6 +15,7 @@ use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 
+use super::shell::command;
 use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal, plan_files};
 use planrun_runs::driver::{Observer, Silence};
@@ -162,7 +163,8 @@ fn is_usable(tested: &Tested, paths: &[PathBuf]) -> Result<(), Failure> {
     if let Some(name) = reported.chain(broken).next() {
         let name = visible_line(name);
         return Err(Failure::Environment(format!(
-            "`{name}` has errors; run `planrun check {name}` for details"
+            "`{name}` has errors; run `{}` for details",
+            command(&format!("check {}", quoted(&name)))
         )));
     }
     let mut plans = tested.files.iter().map(|file| &file.suite.checked.plans);
@@ -201,7 +203,8 @@ fn run_unchanged(tested: &Tested) -> Result<Seen, Failure> {
             let file = visible_line(&file);
             let message = format!("the test {title:?} of `{file}` fails without any mutation");
             Err(Failure::Environment(format!(
-                "{message}; run `planrun test` for details"
+                "{message}; run `{}` for details",
+                command(&format!("test {}", quoted(&file)))
             )))
         }
     }

@@ -18,12 +18,12 @@ use super::{Exit, Failure, Terminal};
 
 const EXAMPLES: &str = "\
 Examples:
-  planrun plans list                           every plan of this project, with the most that it changes
+  planrun plans list                           every plan, with the most that it changes
   planrun plans list --query 'new employees'   plans that match these words, best match first
   planrun plans list --effect read --brief plans/reports
   planrun plans list --format json             with the JSON Schemas of inputs and replies
 
-Plans are files: `git log` lists their versions and authors, `git revert` restores a version, and
+Plans are files: `git log` lists their versions and authors, `git revert` restores a version, and \
 `planrun breaking --against REV` reports what a version changes for its users.";
 
 /// Find the plans of a project
@@ -136,12 +136,18 @@ impl ListArguments {
         }
         plans.retain(|plan| self.effect.is_none_or(|most| plan.contract.effect <= most));
         let found = self.select(&plans);
+        if found.is_empty() {
+            terminal.note(if self.query.is_some() || self.effect.is_some() {
+                "no plans match"
+            } else {
+                "no plans"
+            });
+        }
         match self.format {
             Format::Human => terminal.print(&self.lines(&found))?,
             Format::Json => {
                 let list: Vec<Json> = found.iter().map(|plan| document(plan)).collect();
-                let text = serde_json::to_string_pretty(&list).unwrap_or_default();
-                terminal.print_json(&format!("{text}\n"))?;
+                terminal.print_document(&list)?;
             }
         }
         for problem in &problems {

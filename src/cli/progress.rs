@@ -97,6 +97,12 @@ impl Progress {
         }
     }
 
+    /// Returns the live lines, for another thread that prints or ends the process.
+    #[must_use]
+    pub fn lines(&self) -> Option<MultiProgress> {
+        self.screen.as_ref().map(|screen| screen.lines.clone())
+    }
+
     /// Removes the live lines; those of ended steps stay.
     pub fn close(&mut self) {
         if let Some(screen) = self.screen.take() {
@@ -116,8 +122,8 @@ struct Screen {
     lines: MultiProgress,
     /// The running steps in the order in which they started; the first [`MAX_LIVE`] of them have a line.
     running: IndexMap<String, Running>,
-    /// The line that counts the running steps without a line.
-    rest: Option<ProgressBar>,
+    /// The last line, which counts the running steps without a line. It is there even if there are none.
+    rest: ProgressBar,
     style: Appearance,
 }
 
@@ -128,10 +134,16 @@ struct Running {
 
 impl Screen {
     fn new(target: ProgressDrawTarget, style: Appearance) -> Self {
+        let lines = MultiProgress::with_draw_target(target);
+        // The cursor stays at the begin of the last line: what is typed, such as Ctrl-C, is displayed there, does not
+        // wrap, and is overwritten.
+        let template = ProgressStyle::with_template("  {wide_msg}\r")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let rest = lines.add(ProgressBar::new_spinner().with_style(template));
         Self {
-            lines: MultiProgress::with_draw_target(target),
+            lines,
             running: IndexMap::new(),
-            rest: None,
+            rest,
             style,
         }
     }
@@ -201,26 +213,19 @@ impl Screen {
         line
     }
 
-    fn count_rest(&mut self) {
+    fn count_rest(&self) {
         let hidden = self
             .running
             .values()
             .filter(|step| step.line.is_none())
             .count();
-        if hidden == 0 {
-            if let Some(line) = self.rest.take() {
-                line.finish_and_clear();
-                self.lines.remove(&line);
-            }
-            return;
-        }
-        let rest = self.rest.get_or_insert_with(|| {
-            let plain = ProgressStyle::with_template("  {wide_msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner());
-            self.lines.add(ProgressBar::new_spinner().with_style(plain))
-        });
-        rest.set_message(format!("and {hidden} more"));
-        rest.tick();
+        let text = if hidden == 0 {
+            String::new()
+        } else {
+            format!("and {hidden} more")
+        };
+        self.rest.set_message(text);
+        self.rest.tick();
     }
 
     fn clear(self) {
@@ -228,7 +233,7 @@ impl Screen {
             .running
             .values()
             .filter_map(|step| step.line.as_ref())
-            .chain(&self.rest)
+            .chain([&self.rest])
         {
             line.finish_and_clear();
         }

@@ -443,7 +443,6 @@ a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
             color_messages: false,
             quiet: true,
             verbose: 0,
-            project: None,
         }
     }
 

@@ -1,16 +1,44 @@
 //! Handles the signals that interrupt a command: Ctrl-C, and those that terminate programs.
 
 use std::sync::{Mutex, Once, PoisonError};
+use std::thread::{Builder, sleep};
+use std::time::Duration;
 
 use planrun_tools::tools::kill_programs;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
 
-use super::Exit;
+use super::{Exit, echo};
 
 /// The token that the first signal cancels; without one, the signal ends the process.
 static STOPS: Mutex<Option<CancellationToken>> = Mutex::new(None);
+/// Tells the user what follows from a signal.
+static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
+/// Time after the first signal at which the user is told that the command has not stopped yet.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+pub type Listener = Box<dyn Fn(Interrupt) + Send>;
+
+/// What a signal does to a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interrupt {
+    /// The command stops once its effects in flight have ended.
+    Stops,
+    /// The process ends at once.
+    Ends,
+}
+
+/// Sets who tells the user what follows from a signal.
+pub fn listen(listener: Option<Listener>) {
+    *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = listener;
+}
+
+fn tell(interrupt: Interrupt) {
+    if let Some(listener) = &*LISTENER.lock().unwrap_or_else(PoisonError::into_inner) {
+        listener(interrupt);
+    }
+}
 
 /// Makes the first signal cancel `cancel`, so that the run stops gracefully: effects in flight are awaited.
 pub fn stop_on_signal(cancel: CancellationToken) {
@@ -26,17 +54,24 @@ pub fn end_on_signal() {
     WATCHES.call_once(|| {
         // If the handler cannot be installed, a signal ends the process by default.
         if let Ok(signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) {
-            let _ = std::thread::Builder::new().spawn(move || watch(signals));
+            let _ = Builder::new().spawn(move || watch(signals));
         }
     });
 }
 
 fn watch(mut signals: Signals) {
     for _ in &mut signals {
+        echo::restore();
         let stops = STOPS.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(cancel) = stops {
             cancel.cancel();
+            // In a thread of its own, so that the next signal is not held up.
+            let _ = Builder::new().spawn(|| {
+                sleep(PATIENCE);
+                tell(Interrupt::Stops);
+            });
         } else {
+            tell(Interrupt::Ends);
             kill_programs();
             std::process::exit(i32::from(Exit::Interrupted.code()));
         }

@@ -1,7 +1,9 @@
-//! Suggests commands when the user types one that does not exist.
+//! Suggests names when the user types one that does not exist.
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Command, CommandFactory as _};
+use planrun_lang::diag::closest;
+use planrun_lang::diag::render::visible_line;
 
 use super::CommandLine;
 
@@ -33,6 +35,13 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("validate", "check"),
     ("verify", "check"),
 ];
+
+/// Returns the end of a message about an unknown name: the nearest known one, if one is near.
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    closest(name, known)
+        .map(|near| format!("; did you mean `{}`?", visible_line(near)))
+        .unwrap_or_default()
+}
 
 /// Removes the value of a `KEY=VALUE` argument from a usage error: it may be a secret.
 pub fn redact_value(error: &mut Error) {

@@ -1,6 +1,7 @@
 //! The output streams of the program: results on standard output, everything else on standard error.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
@@ -8,11 +9,12 @@ use owo_colors::OwoColorize;
 use planrun_lang::diag::render::{
     Appearance, Language, escape_json, visible_text, without_commands,
 };
-use planrun_tools::project::Location;
+use serde::Serialize;
 
 use super::Failure;
-use super::journals::project_flag;
-use super::shell::command;
+
+/// Whether the program that reads standard output has closed it.
+static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// When to colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -35,9 +37,6 @@ pub struct Terminal {
     pub quiet: bool,
     /// Number of `-v` flags.
     pub verbose: u8,
-    /// The folder to pass with `--project` in commands printed for people; `None` if they find the project without
-    /// it.
-    pub project: Option<&'static str>,
 }
 
 impl Terminal {
@@ -62,7 +61,6 @@ impl Terminal {
             color_messages,
             quiet,
             verbose,
-            project: None,
         }
     }
 
@@ -71,21 +69,6 @@ impl Terminal {
     pub fn with_language(mut self, language: Option<Language>) -> Self {
         self.style.language = language.unwrap_or(self.style.language);
         self
-    }
-
-    /// Returns the terminal for output about runs of this project: commands pass `--project` if they would not find
-    /// it from the current folder.
-    #[must_use]
-    pub fn for_project(mut self, location: &Location) -> Self {
-        // Leaks one string per process: it is needed until the process ends.
-        self.project = project_flag(location).map(|folder| &*folder.leak());
-        self
-    }
-
-    /// Returns a command to paste into a shell.
-    #[must_use]
-    pub fn command(&self, rest: &str) -> String {
-        command(self.project, rest)
     }
 
     /// Writes a result for people to standard output. A closed pipe, such as that of `head`, is not an error.
@@ -119,6 +102,15 @@ impl Terminal {
         )
     }
 
+    /// Writes a value as one JSON document, over several lines.
+    ///
+    /// # Errors
+    /// As for [`Terminal::print`].
+    pub fn print_document(&self, document: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(document).unwrap_or_default();
+        self.print_json(&format!("{text}\n"))
+    }
+
     /// Writes text for another program to standard output, byte for byte. On a terminal, control characters are
     /// escaped.
     ///
@@ -134,6 +126,12 @@ impl Terminal {
                 .write_all(text.as_bytes())
                 .and_then(|()| stdout.flush()),
         )
+    }
+
+    /// Returns true if the program that reads standard output has closed it, so that further results are lost.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        CLOSED.load(Ordering::Relaxed)
     }
 
     /// Clears the screen if standard output is a terminal.
@@ -191,13 +189,17 @@ fn choice(requested: Color, automatic: ColorChoice) -> bool {
     }
 }
 
-/// Ignores a closed pipe.
+/// Ignores a closed pipe, but remembers it.
 pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Environment(format!(
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+            CLOSED.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+        Err(error) => Err(Failure::Environment(format!(
             "cannot write the output: {error}"
         ))),
-        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -11,7 +11,8 @@ use crate::cli::{Exit, Failure, Terminal};
 /// Editors write a file in several steps, so a change takes effect when no other follows for this duration.
 const DEBOUNCE: Duration = Duration::from_millis(80);
 
-/// Runs `once` now and again after each change, until Ctrl-C, which ends the process with exit code 130.
+/// Runs `once` now and again after each change, until standard output is closed, or until Ctrl-C, which ends the process
+/// with exit code 130.
 ///
 /// # Errors
 /// Returns an error if the paths cannot be watched. A failure of `once` is printed, and the next change runs it
@@ -54,6 +55,9 @@ pub(super) fn watch(
         terminal.clear();
         if let Err(failure) = once() {
             terminal.error(&failure.to_string());
+        }
+        if terminal.is_closed() {
+            return Ok(Exit::Fine);
         }
         terminal.note("waiting for changes; press Ctrl-C to stop");
         if changes.recv().is_err() {

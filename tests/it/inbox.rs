@@ -80,7 +80,7 @@ fn d1_the_inbox_tells_what_is_asked_of_whom_and_how_to_answer() {
         "  │ why: string\n",
         "  │     one of \"late\", \"lost\"\n",
         "  │     at most 10 characters\n",
-        "  answer: planrun runs answer r1 'form={\"iban\": <string>, \"why\": <string>}' --by desk --resume\n",
+        "  answer: planrun runs answer r1 'form={\"iban\": <string>, \"why\": <\"late\" | \"lost\">}' --by desk --resume\n",
     ];
     for line in expected {
         assert!(printed.stdout.contains(line), "{line}: {}", printed.stdout);
@@ -748,6 +748,9 @@ fn f1_an_unknown_outcome_is_asked_about_with_what_was_sent_and_why() {
         "  │ unknown_outcome: ",
         "  what was sent (irreversible): bank.pay\n",
         "  │ cents: 7\n",
+        "  to be filled in\n",
+        "  │ happened: bool\n",
+        "  │ value: { id: string }\n",
         "  answer: planrun runs answer r1 'paid={\"happened\": true, \"value\": <{ id: string }>}' --resume\n",
     ] {
         assert!(printed.contains(line), "{line}: {printed}");

@@ -41,10 +41,11 @@ Examples:
   planrun agent --mode loop --session ID \"And now?\"        continue the same conversation
   planrun agent --mode loop --agent reviewer \"Is it done?\" use this agent type of planrun.yaml
 
-The model is configured under `models` in planrun.yaml, or with OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY. It sees
-the available tools and their parameters. The plan that it writes is checked, can reach only what `allow` in planrun.yaml
-permits, and changes nothing before a person has approved everything that it may do. In a loop, every call that changes
-something requires approval. `@[path]`, `@[path:10]` and `@[path:10:20]` in the request include the text of files.";
+The model is configured under `models` in planrun.yaml, or with OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY. It \
+sees the available tools and their parameters. The plan that it writes is checked, can reach only what `allow` in \
+planrun.yaml permits, and changes nothing before a person has approved everything that it may do. In a loop, every call \
+that changes something requires approval. `@[path]`, `@[path:10]` and `@[path:10:20]` in the request include the text of \
+files.";
 
 /// Maximum size of a request, in bytes.
 const MAX_REQUEST: usize = 256 * 1024;
@@ -433,10 +434,11 @@ fn drive(
     Ok(driven.outcome)
 }
 
-fn output(arguments: &Arguments, terminal: Terminal) -> OutputOptions {
+fn output(arguments: &Arguments, terminal: Terminal) -> OutputOptions<'static> {
     OutputOptions {
         format: arguments.format,
         output: arguments.output.unwrap_or(RunOutput::Reply),
         terminal,
+        collected: None,
     }
 }

@@ -9,7 +9,6 @@ use planrun_agent::session::{Session, SessionError, Sessions};
 use planrun_agent::turns::{
     Agent, AgentInfo, DEFAULT_ROUNDS, Ended, Event, Options, Outcome, Setup, agent_types,
 };
-use planrun_lang::diag::closest;
 use planrun_lang::diag::render::{human, visible_text};
 use planrun_lang::value::counted;
 use planrun_models::model::{Part, StopReason};
@@ -21,7 +20,9 @@ use tokio_util::sync::CancellationToken;
 use super::Arguments;
 use crate::cli::arguments::RunFormat;
 use crate::cli::run::wait;
+use crate::cli::shell::command;
 use crate::cli::signals::stop_on_signal;
+use crate::cli::suggest::did_you_mean;
 use crate::cli::{Exit, Failure, Terminal, ask};
 
 /// Continues a session, or starts a new one.
@@ -92,8 +93,7 @@ pub(super) fn run(
 fn agent_type(types: &AgentTypes, name: Option<&str>) -> Result<AgentType, Failure> {
     let name = name.unwrap_or(&types.default);
     types.find(name).cloned().ok_or_else(|| {
-        let near = closest(name, types.names());
-        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        let near = did_you_mean(name, types.names());
         let names = types.names().collect::<Vec<_>>().join(", ");
         Failure::Usage(format!(
             "there is no agent type `{name}`; available: {names}{near}"
@@ -202,7 +202,7 @@ fn print_summary(
     (format, screen): (RunFormat, &Screen),
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    let again = terminal.command(&format!("agent --mode loop --session {}", session.id));
+    let again = command(&format!("agent --mode loop --session {}", session.id));
     let summary = Summary::of(&outcome.ended, &again);
     match format {
         RunFormat::Human | RunFormat::Quiet => {

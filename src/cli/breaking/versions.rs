@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::FileReport;
+use planrun_lang::diag::render::{FileReport, quoted};
 use planrun_lang::sema::CheckedFile;
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile};
 use planrun_tools::host::{Host, Revision, RevisionError};
 use planrun_tools::project::Location;
 
 use crate::cli::plan_files::{self, PlanFile};
+use crate::cli::shell::command;
 use crate::cli::{Failure, check};
 use planrun_runs::runs::{PlanText, Workspace, real_host, tidy};
 use planrun_test::breaking::{Comparison, Version, compare};
@@ -73,10 +74,11 @@ impl Versions {
                 | RevisionError::Failed(_) => Failure::Environment(error.to_string()),
             })?;
         if let Some(path) = paths.iter().find(|path| !opened.holds(path)) {
-            let message = "is in a different repository than the first path; compare it separately: planrun breaking --against";
+            let path = display_name(path);
+            let separately = format!("breaking --against {} {}", quoted(revision), quoted(&path));
             return Err(Failure::Usage(format!(
-                "`{0}` {message} {revision} {0}",
-                path.display()
+                "`{path}` is in a different repository than the first path; compare it separately: `{}`",
+                command(&separately)
             )));
         }
         let opened = Arc::new(opened);
@@ -263,7 +265,8 @@ fn read_current(path: &Path) -> Result<SourceFile, Failure> {
         PlanText::Broken(_) => {
             let name = display_name(path);
             Err(Failure::Environment(format!(
-                "`{name}` cannot be read as a plan; run `planrun check {name}` for details"
+                "`{name}` cannot be read as a plan; run `{}` for details",
+                command(&format!("check {}", quoted(&name)))
             )))
         }
     }

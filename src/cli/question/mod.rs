@@ -11,7 +11,7 @@ use planrun_lang::diag::render::{Appearance, Language, escape_json, quoted, visi
 use planrun_lang::value::{Key, Value};
 
 use super::runs::timestamp;
-use super::shell::command;
+use super::shell::command_in;
 use planrun_core::journal::{FormField, Question, Waiting};
 use words::Words;
 
@@ -34,6 +34,8 @@ const RULES: [&str; 12] = [
     "minItems",
     "maxItems",
 ];
+/// Maximum width of a placeholder in the command that answers, in columns.
+const MAX_PLACEHOLDER: usize = 60;
 /// Minimum width of lines, in columns.
 const MIN_WIDTH: usize = 40;
 
@@ -76,7 +78,13 @@ impl QuestionView<'_> {
         }
         match question.kind {
             Waiting::Input | Waiting::Peer => page.form(question),
-            Waiting::Confirm | Waiting::Answer => page.call(question),
+            Waiting::Confirm => page.call(question),
+            Waiting::Answer => {
+                page.call(question);
+                page.own(words.to_be_filled_in());
+                page.external(0, "happened: bool", 1);
+                page.fields(question);
+            }
             Waiting::Approval
             | Waiting::Retry
             | Waiting::Poll
@@ -92,11 +100,11 @@ impl QuestionView<'_> {
         page.text
     }
 
-    /// Returns the shell command that answers the question, with `--interactive` if the path is too long for a line.
-    /// Returns `None` if there is no run to answer.
+    /// Returns the shell command that answers the question, with `--interactive` if the path is too long for a line or
+    /// the answer is a secret. Returns `None` if there is no run to answer.
     fn command(&self, width: usize) -> Option<String> {
         let run = quoted(&visible_line(self.run?.0));
-        let begin = command(self.project, &format!("runs answer {run}"));
+        let begin = command_in(self.project, &format!("runs answer {run}"));
         let answer = quoted(&format!(
             "{}={}",
             escape_json(&unpadded(self.path)),
@@ -105,13 +113,10 @@ impl QuestionView<'_> {
         let external = [Some(self.path), self.question.by.as_deref()]
             .into_iter()
             .flatten();
-        let external = external.chain(self.question.form.iter().map(|field| &*field.name));
-        if external
-            .map(|text| visible_line(text).width())
-            .max()
-            .unwrap_or(0)
-            > width / 2
-        {
+        let mut external = external.chain(self.question.form.iter().map(|field| &*field.name));
+        let is_long = |text: &str| visible_line(text).width() > width / 2;
+        // A shell keeps a history of its commands, which is no place for a secret.
+        if self.question.form.iter().any(|field| field.secret) || external.any(is_long) {
             return Some(format!("{begin} --interactive --resume"));
         }
         let by = self
@@ -169,27 +174,23 @@ pub(super) fn render_answer(
     page.text
 }
 
-/// Returns the questions as one JSON document.
-pub(super) fn documents(asked: &[Json]) -> String {
-    let document = json!({ "version": 1, "questions": asked });
-    format!(
-        "{}\n",
-        serde_json::to_string_pretty(&document).unwrap_or_default()
-    )
-}
-
 /// Returns the note that there are more questions than were printed.
 pub(super) fn more_questions(count: usize, command: &str, language: Language) -> String {
     Words(language).more_questions(count, command)
 }
 
-/// Returns an answer of the right shape, with placeholders between `<` and `>`.
+/// Returns an answer of the right shape, with placeholders between `<` and `>`: the options or the type of a field.
 fn sample(question: &Question) -> String {
     let blank = |field: &FormField| {
+        let options = field
+            .options
+            .as_ref()
+            .map(|options| alternatives(options, " | "));
+        let allowed = options.as_ref().unwrap_or(&field.ty);
         format!(
             "{}: <{}>",
             Json::from(&*field.name),
-            short(&visible_line(&field.ty), 24, Words(Language::En))
+            short(&visible_line(allowed), MAX_PLACEHOLDER, Words(Language::En))
         )
     };
     match question.kind {
@@ -325,6 +326,10 @@ impl Page {
             self.values(&question.arguments, |name| !asked(name));
         }
         self.own(self.words.to_be_filled_in());
+        self.fields(question);
+    }
+
+    fn fields(&mut self, question: &Question) {
         for field in &question.form {
             let prefill = question
                 .prefill(field)
@@ -346,10 +351,8 @@ impl Page {
 pub(super) fn hints(field: &FormField, language: Language) -> Vec<String> {
     let words = Words(language);
     let label = field.label.iter().map(std::string::ToString::to_string);
-    let options = field.options.iter().map(|options| {
-        let options: Vec<String> = options.iter().map(Json::to_string).collect();
-        words.one_of(&options.join(", "))
-    });
+    let options = field.options.iter();
+    let options = options.map(|options| words.one_of(&alternatives(options, ", ")));
     label
         .chain(options)
         .chain(
@@ -359,6 +362,11 @@ pub(super) fn hints(field: &FormField, language: Language) -> Vec<String> {
                 .flat_map(|contract| rules(contract, words)),
         )
         .collect()
+}
+
+fn alternatives(options: &[Json], separator: &str) -> String {
+    let options: Vec<String> = options.iter().map(Json::to_string).collect();
+    options.join(separator)
 }
 
 /// Describes the rules of a contract, one each.

@@ -10,40 +10,40 @@ use super::drive::OutputOptions;
 use super::results;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::runs::timestamp;
+use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal, ask};
 use planrun_core::journal::StepError;
 use planrun_core::run::{Interruption, Outcome, StepReport};
-
-/// The step after which the run pauses, from `--until`.
-#[derive(Clone, Copy)]
-pub struct UpTo<'a> {
-    pub step: &'a str,
-    /// Whether another process can resume the run.
-    pub resumable: bool,
-}
+use planrun_runs::runs::CallSummary;
 
 /// Maximum number of failed steps listed in addition to the one that failed the run.
 const MAX_FAILED_STEPS: usize = 8;
 
-/// Prints the outcome of a run.
+/// Prints the outcome of a run. `until` is the step after which it pauses, from `--until`.
 ///
 /// # Errors
 /// Returns an error if the output cannot be written.
 pub fn print(
     outcome: &Outcome,
-    until: Option<UpTo<'_>>,
+    until: Option<&str>,
     options: OutputOptions,
 ) -> Result<Exit, Failure> {
     let terminal = options.terminal;
     match options.format {
-        RunFormat::Json => terminal.print_json(&document(outcome, options.output)?)?,
+        RunFormat::Json => {
+            let document = document(outcome, options.output)?;
+            match options.collected {
+                Some(collected) => collected.borrow_mut().push(document),
+                None => terminal.print_json(&document)?,
+            }
+        }
         RunFormat::Ndjson => {}
         RunFormat::Human | RunFormat::Quiet => {
             let text = match (&outcome.interruption, until) {
                 (Some(Interruption::Reached), Some(until))
                     if options.output == RunOutput::Reply =>
                 {
-                    output_of(outcome, until.step)
+                    output_of(outcome, until)
                 }
                 _ => human_output(outcome, options),
             };
@@ -55,31 +55,75 @@ pub fn print(
             }
         }
     }
+    print_messages(outcome, until, terminal);
+    Ok(exit_of(outcome))
+}
+
+/// Prints what people have to know besides the result: what stays, what is asked, and how the run continues.
+pub fn print_messages(outcome: &Outcome, until: Option<&str>, terminal: Terminal) {
     for line in not_undone(outcome) {
         terminal.error(&line);
     }
     if !outcome.retryable.is_empty() {
-        terminal.note(&retry_hint(outcome, terminal));
+        terminal.note(&retry_hint(outcome));
+    }
+    let is_cut = outcome.interruption.is_none() && outcome.state != RunState::Completed;
+    if is_cut && !outcome.recorded {
+        print_effects(outcome, terminal);
     }
     ask::print_open_questions(outcome, terminal);
     if let Some(interruption) = &outcome.interruption {
-        return Ok(interrupted(outcome, interruption, until, terminal));
-    }
-    if outcome.error.as_deref().is_some_and(is_unreachable) {
+        print_interruption(outcome, interruption, until, terminal);
+    } else if outcome.error.as_deref().is_some_and(is_unreachable) {
         terminal.note(
             "check that the service is running and its address is correct, or try the plan with `--mock`",
         );
-        return Ok(Exit::Environment);
+    } else if outcome.state == RunState::Cancelled {
+        terminal.note(&format!("the run {} is cancelled", outcome.run));
     }
-    Ok(match outcome.state {
+}
+
+/// Returns the exit code for the outcome of a run.
+#[must_use]
+pub fn exit_of(outcome: &Outcome) -> Exit {
+    match &outcome.interruption {
+        Some(Interruption::Journal(_)) => return Exit::Environment,
+        Some(Interruption::Asked) => return Exit::Interrupted,
+        Some(Interruption::Failed(_) | Interruption::Waiting { .. }) => return Exit::Paused,
+        Some(Interruption::Reached) if outcome.error.is_some() => return Exit::Findings,
+        Some(Interruption::Reached) => return Exit::Fine,
+        None => {}
+    }
+    match outcome.state {
+        _ if outcome.error.as_deref().is_some_and(is_unreachable) => Exit::Environment,
         RunState::Completed => Exit::Fine,
-        RunState::Cancelled => {
-            terminal.note(&format!("the run {} is cancelled", outcome.run));
-            Exit::Interrupted
-        }
+        RunState::Cancelled => Exit::Interrupted,
         RunState::Failed | RunState::Stalled | RunState::Running => Exit::Findings,
         RunState::Paused => Exit::Paused,
-    })
+    }
+}
+
+/// Prints what a run has changed that is recorded nowhere, one effect per line.
+fn print_effects(outcome: &Outcome, terminal: Terminal) {
+    let steps = outcome.steps();
+    let CallSummary { stays, unknown, .. } = CallSummary::of(&steps);
+    for (what, paths) in [
+        ("done and not undone", stays),
+        ("may have been done", unknown),
+    ] {
+        for step in steps.iter().filter(|step| paths.contains(&step.path)) {
+            let tool = step.tool.as_deref().unwrap_or_default();
+            print_effect(what, (&step.path, tool), terminal);
+        }
+    }
+}
+
+/// Prints an effect that no journal records, by its path and its tool.
+pub(super) fn print_effect(what: &str, (path, tool): (&str, &str), terminal: Terminal) {
+    let (path, tool) = (visible_line(path), visible_line(tool));
+    terminal.error(&format!(
+        "{what}, and recorded in no journal: `{path}` ({tool})"
+    ));
 }
 
 /// Describes the effects that were not undone, one per line.
@@ -100,20 +144,20 @@ pub fn not_undone(outcome: &Outcome) -> impl Iterator<Item = String> {
 
 /// Tells how to retry each `undo` that has failed.
 #[must_use]
-pub fn retry_hint(outcome: &Outcome, terminal: Terminal) -> String {
-    let command = terminal.command(&format!("runs retry {}", outcome.run));
+pub fn retry_hint(outcome: &Outcome) -> String {
+    let command = command(&format!("runs retry {}", outcome.run));
     format!("try again to undo with `{command}`")
 }
 
 /// Prints why the process suspended the run, and how to resume it.
-fn interrupted(
+fn print_interruption(
     outcome: &Outcome,
     why: &Interruption,
-    until: Option<UpTo<'_>>,
+    until: Option<&str>,
     terminal: Terminal,
-) -> Exit {
+) {
     let run = &outcome.run;
-    let resume_command = || terminal.command(&format!("run --resume {run}"));
+    let resume_command = || command(&format!("run --resume {run}"));
     match why {
         Interruption::Journal(why) => {
             terminal.error(why);
@@ -121,33 +165,23 @@ fn interrupted(
                 "the run is suspended; resume it with `{}`",
                 resume_command()
             ));
-            Exit::Environment
         }
         Interruption::Asked => {
             terminal.note(&format!(
                 "interrupted; resume the run with `{}`",
                 resume_command()
             ));
-            Exit::Interrupted
         }
         Interruption::Reached => {
-            if let Some(UpTo { step, resumable }) = until {
+            if let Some(step) = until {
                 let on = format!("; resume the run with `{}`", resume_command());
                 terminal.note(&format!(
                     "stopped after `{step}`{}",
-                    if resumable { &on } else { "" }
+                    if outcome.recorded { &on } else { "" }
                 ));
             }
-            if outcome.error.is_some() {
-                Exit::Findings
-            } else {
-                Exit::Fine
-            }
         }
-        Interruption::Failed(error) => {
-            print_paused(run, error, terminal);
-            Exit::Paused
-        }
+        Interruption::Failed(error) => print_paused(run, error, terminal),
         Interruption::Waiting { events, wake } => {
             if !events.is_empty() {
                 terminal.note(&format!(
@@ -158,29 +192,28 @@ fn interrupted(
                 terminal.note(&format!(
                     "the run {run} is paused until {}; `{}` resumes what is due",
                     timestamp(*wake),
-                    terminal.command("runs resume --due")
+                    command("runs resume --due")
                 ));
             }
-            Exit::Paused
         }
     }
 }
 
 /// Prints how to resume a run that is paused because of a failure.
 fn print_paused(run: &str, error: &StepError, terminal: Terminal) {
-    let end = terminal.command(&format!("runs cancel {run}"));
+    let end = command(&format!("runs cancel {run}"));
     if error.class == ErrorClass::Denied(Denied::Contract) {
         return terminal.note(&format!(
             "the run {run} is paused at this step; `{}` shows what has changed; pin the change with `{}`, then continue with a \
              plan that fits it: `{}`; or end the run with `{end}`",
-            terminal.command("tools diff"),
-            terminal.command("tools lock"),
-            terminal.command(&format!("runs patch {run} PLAN --resume")),
+            command("tools diff"),
+            command("tools lock"),
+            command(&format!("runs patch {run} PLAN --resume")),
         ));
     }
     terminal.note(&format!(
         "the run {run} is paused at this step; try again with `{}`, or end the run with `{end}`",
-        terminal.command(&format!("runs resume {run}")),
+        command(&format!("runs resume {run}")),
     ));
 }
 

@@ -1,15 +1,17 @@
 //! Drives a run in this process, with output on the terminal.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{self, UpTo};
+use super::answer;
 use super::observer::ProgressObserver;
 use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
+use crate::cli::shell::command;
 use crate::cli::signals::{end_on_signal, stop_on_signal};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::driver::Silence;
@@ -17,13 +19,15 @@ use planrun_runs::runs::{Driven, Error, EventOptions, Planrun, ResumeOptions, Ru
 
 /// How to print a run.
 #[derive(Clone, Copy)]
-pub struct OutputOptions {
+pub struct OutputOptions<'a> {
     pub format: RunFormat,
     pub output: RunOutput,
     pub terminal: Terminal,
+    /// Where the JSON document of the run is added; without it, the document is printed.
+    pub collected: Option<&'a RefCell<Vec<String>>>,
 }
 
-impl OutputOptions {
+impl OutputOptions<'_> {
     /// Returns options that print the reply for people.
     #[must_use]
     pub fn plain(terminal: Terminal) -> Self {
@@ -31,6 +35,7 @@ impl OutputOptions {
             format: RunFormat::Human,
             output: RunOutput::Reply,
             terminal,
+            collected: None,
         }
     }
 }
@@ -59,12 +64,7 @@ pub fn drive(
     if run.has_ended() {
         return print_ended(planrun, run, output);
     }
-    let until = until.map(|step| (step, run.is_durable()));
-    let until = until.as_ref().map(|(step, resumable)| UpTo {
-        step,
-        resumable: *resumable,
-    });
-    drive_run(planrun, run, (cancel, until, recording), output)
+    drive_run(planrun, run, (cancel, until.as_deref(), recording), output)
 }
 
 /// Drives a run that has not ended, and prints its outcome.
@@ -74,7 +74,7 @@ pub fn drive(
 pub fn drive_run(
     planrun: &Planrun,
     run: Run,
-    (cancel, until, recording): (CancellationToken, Option<UpTo<'_>>, Option<Recording>),
+    (cancel, until, recording): (CancellationToken, Option<&str>, Option<Recording>),
     output: OutputOptions,
 ) -> Result<Exit, Failure> {
     let continues = run.continues();
@@ -102,7 +102,7 @@ pub fn drive_with_progress(
     cancel: CancellationToken,
     (format, terminal): (RunFormat, Terminal),
 ) -> Result<(Driven, Result<(), Failure>), Failure> {
-    let mut observer = ProgressObserver::new(format, terminal, run.plan())?;
+    let mut observer = ProgressObserver::new(format, terminal, &run)?;
     stop_on_signal(cancel);
     let driven = wait(run.drive(&mut observer));
     let written = observer.close();
@@ -128,8 +128,8 @@ fn print_stuck(run: &str, (deaths, event): (u32, u64), terminal: Terminal) {
     terminal.note(&format!(
         "the run {run} is paused: its process died {deaths} times at event {event} without making progress; see what it was \
          about to do with `{}`, or try once more with `{}`",
-        terminal.command(&format!("runs events {run}")),
-        terminal.command(&format!("runs resume {run} --again")),
+        command(&format!("runs events {run}")),
+        command(&format!("runs resume {run} --again")),
     ));
 }
 

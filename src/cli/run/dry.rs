@@ -22,10 +22,7 @@ const MAX_VALUE_CHARS: usize = 100;
 pub fn print(forecast: &Forecast, options: OutputOptions) -> Result<Exit, Failure> {
     match options.format {
         RunFormat::Human | RunFormat::Quiet => options.terminal.print(&render(forecast))?,
-        RunFormat::Json => {
-            let text = serde_json::to_string_pretty(forecast).unwrap_or_default();
-            options.terminal.print_json(&format!("{text}\n"))?;
-        }
+        RunFormat::Json => options.terminal.print_document(forecast)?,
         RunFormat::Ndjson => {
             let why = "a dry run has no events; use `--format json`".to_owned();
             return Err(Failure::Usage(why));

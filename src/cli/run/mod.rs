@@ -12,7 +12,6 @@ mod results;
 use std::path::Path;
 use std::sync::Arc;
 
-use planrun_lang::diag::closest;
 use planrun_lang::diag::render::human;
 use planrun_lang::lint::CallSettings as _;
 use planrun_lang::sema::Step;
@@ -22,12 +21,14 @@ use planrun_tools::tools::Catalog;
 use super::arguments::RunArguments;
 use super::journals::journal_of;
 use super::plan_files::checked_plan;
+use super::shell::set_project;
+use super::suggest::did_you_mean;
 use super::{Exit, Failure, Terminal, ask};
 use planrun_runs::runs::{
     CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host,
 };
 
-pub use answer::{not_undone, print as print_outcome, retry_hint};
+pub use answer::{exit_of, not_undone, print as print_outcome, print_messages, retry_hint};
 pub use drive::{OutputOptions, drive, drive_run, drive_with_progress, wait};
 pub use dry::print as print_forecast;
 
@@ -118,19 +119,21 @@ fn start(
     })
 }
 
-/// Returns the terminal for the project, in the language of the command line or of the project.
+/// Returns the terminal for output about runs of the project, in the language of the command line or of the project.
 fn project_terminal(arguments: &RunArguments, location: &Location, terminal: Terminal) -> Terminal {
     let language = arguments
         .language
         .or_else(|| Project::language(&*real_host(), location));
-    terminal.for_project(location).with_language(language)
+    set_project(location);
+    terminal.with_language(language)
 }
 
-fn output(arguments: &RunArguments, terminal: Terminal) -> OutputOptions {
+fn output(arguments: &RunArguments, terminal: Terminal) -> OutputOptions<'static> {
     OutputOptions {
         format: arguments.format,
         output: arguments.output,
         terminal,
+        collected: None,
     }
 }
 
@@ -175,8 +178,7 @@ fn require_question(checked: &CheckedPlan, path: &str) -> Result<(), Failure> {
     }
     let mut named = nodes().filter(|(name, _)| *name == first).peekable();
     if named.peek().is_none() {
-        let hint = closest(first, nodes().map(|(name, _)| name));
-        let hint = hint.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let hint = did_you_mean(first, nodes().map(|(name, _)| name));
         return Err(Failure::Usage(format!(
             "`--answer {path}`: the plan asks nothing there, since it has no step `{first}`{hint}"
         )));

@@ -2,19 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use indexmap::IndexMap;
+use indicatif::ProgressDrawTarget;
 use planrun_lang::diag::render::visible_line;
-use planrun_lang::sema::Plan;
 
+use super::answer::print_effect;
 use super::event_output::EventOutput;
 use crate::cli::arguments::RunFormat;
 use crate::cli::exit::refusal;
 use crate::cli::progress::Progress;
+use crate::cli::signals::{Interrupt, listen};
 use crate::cli::terminal::written;
 use crate::cli::{Failure, Terminal};
 use planrun_core::journal::{AnswerError, Event, EventKind, Waiting};
 use planrun_runs::driver::Observer;
+use planrun_runs::runs::Run;
 
 /// The observer of a run on the command line.
 pub struct ProgressObserver {
@@ -24,7 +28,11 @@ pub struct ProgressObserver {
     terminal: Terminal,
     /// The titles of the plan's tasks, by name.
     titles: BTreeMap<Arc<str>, Arc<str>>,
+    /// The paths and tools of the calls with effects that have begun, if no journal records them.
+    effects: Option<Effects>,
 }
+
+type Effects = Arc<Mutex<IndexMap<Arc<str>, Arc<str>>>>;
 
 enum Output {
     Progress(Box<Progress>),
@@ -35,11 +43,7 @@ enum Output {
 impl ProgressObserver {
     /// # Errors
     /// Returns an error if the thread that writes events cannot be started.
-    pub fn new(
-        format: RunFormat,
-        terminal: Terminal,
-        plan: Option<&Plan>,
-    ) -> Result<Self, Failure> {
+    pub fn new(format: RunFormat, terminal: Terminal, run: &Run) -> Result<Self, Failure> {
         let output = match format {
             RunFormat::Human => {
                 Output::Progress(Box::new(Progress::new(!terminal.quiet, terminal.style)))
@@ -52,16 +56,53 @@ impl ProgressObserver {
             }
             RunFormat::Json | RunFormat::Quiet => Output::Silent,
         };
-        let tasks = plan.into_iter().flat_map(|plan| &plan.tasks);
+        let tasks = run.plan().into_iter().flat_map(|plan| &plan.tasks);
         let titles = tasks
             .map(|task| (task.name.clone(), task.title.clone()))
             .collect();
-        Ok(Self {
+        let observer = Self {
             output,
             open_questions: 0,
             terminal,
             titles,
-        })
+            effects: (!run.is_durable()).then(Effects::default),
+        };
+        observer.listen();
+        Ok(observer)
+    }
+
+    /// Tells the user what follows from a signal, and which effects are recorded nowhere.
+    fn listen(&self) {
+        let (terminal, effects) = (self.terminal, self.effects.clone());
+        let lines = match &self.output {
+            Output::Progress(progress) => progress.lines(),
+            Output::Events(_) | Output::Silent => None,
+        };
+        listen(Some(Box::new(move |interrupt| {
+            let print = || match interrupt {
+                Interrupt::Stops => terminal.note(
+                    "stops after the calls that have been sent; press Ctrl-C again to end at once",
+                ),
+                Interrupt::Ends => {
+                    if let Some(effects) = &effects {
+                        let effects = effects.lock().unwrap_or_else(PoisonError::into_inner);
+                        for (path, tool) in &*effects {
+                            print_effect("may have been done", (path, tool), terminal);
+                        }
+                    }
+                }
+            };
+            match &lines {
+                Some(lines) if interrupt == Interrupt::Stops => lines.suspend(print),
+                Some(lines) => {
+                    // A closed terminal displays nothing.
+                    let _ = lines.clear();
+                    lines.set_draw_target(ProgressDrawTarget::hidden());
+                    print();
+                }
+                None => print(),
+            }
+        })));
     }
 
     /// Removes the live lines, or waits until all events are written.
@@ -69,6 +110,7 @@ impl ProgressObserver {
     /// # Errors
     /// Returns an error if events could not be written, for example to a full disk. A closed pipe is not an error.
     pub fn close(self) -> Result<(), Failure> {
+        listen(None);
         let closed = match self.output {
             Output::Progress(mut progress) => {
                 progress.close();
@@ -93,6 +135,7 @@ impl ProgressObserver {
         self.open_questions = self.open_questions.saturating_sub(1);
         if let (0, Output::Progress(progress)) = (self.open_questions, &mut self.output) {
             **progress = Progress::new(!self.terminal.quiet, self.terminal.style);
+            self.listen();
         }
     }
 
@@ -100,7 +143,6 @@ impl ProgressObserver {
         let Output::Progress(progress) = &mut self.output else {
             return;
         };
-        let _ = notice(kind).inspect(|notice| self.terminal.note(notice));
         match kind {
             EventKind::StepRunning { path, tool, .. } => progress.started(path, tool),
             EventKind::StepWaiting {
@@ -180,6 +222,22 @@ impl Observer for ProgressObserver {
     fn observe(&mut self, event: &Event) {
         if let Output::Events(events) = &mut self.output {
             events.write(event);
+        }
+        if let (
+            Some(effects),
+            EventKind::StepRunning {
+                path, tool, call, ..
+            },
+        ) = (&self.effects, &event.kind)
+            && call
+                .as_ref()
+                .is_some_and(|call| !call.effect.is_read_only())
+        {
+            let mut effects = effects.lock().unwrap_or_else(PoisonError::into_inner);
+            effects.insert(path.clone(), tool.clone());
+        }
+        if let (Output::Progress(progress), Some(notice)) = (&self.output, notice(&event.kind)) {
+            progress.suspend(|| self.terminal.note(&notice));
         }
         self.update(&event.kind);
         if let EventKind::SignalReceived {

@@ -10,9 +10,10 @@ use super::Format;
 use super::inbox::{question_view, report_unreadable};
 use super::message::after_message;
 use super::not_delivered;
-use super::signal::parse_json;
+use crate::cli::arguments::parse_json;
 use crate::cli::ask::{Reply, reply};
 use crate::cli::exit::refusal;
+use crate::cli::shell::{command, project};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::journal::{AnswerError, Given};
 use planrun_runs::runs::{Addressee, Answered, Error, Planrun, split_answer};
@@ -58,16 +59,14 @@ pub struct Arguments {
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let (to, answers) = arguments.addressed(planrun)?;
     let unreadable = if arguments.all {
-        report_unreadable(&planrun.inbox(None)?, terminal)
+        report_unreadable(&planrun.inbox(None)?, project(), terminal)
     } else {
         Exit::Fine
     };
     let answered = if arguments.interactive {
         arguments.ask(planrun, to, terminal)?
     } else {
-        planrun
-            .answer(to, &answers)
-            .map_err(|error| refused(error, terminal))?
+        planrun.answer(to, &answers).map_err(refused)?
     };
     if arguments.format == Format::Json {
         let answered: Vec<Json> = answered
@@ -75,10 +74,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
             .map(|one| json!({ "run": one.run, "path": one.path, "before": one.before }))
             .collect();
         let document = json!({ "version": 1, "answers": answered });
-        terminal.print_json(&format!(
-            "{}\n",
-            serde_json::to_string_pretty(&document).unwrap_or_default()
-        ))?;
+        terminal.print_document(&document)?;
         return Ok(unreadable);
     }
     for one in answered.iter().filter(|one| one.before) {
@@ -116,7 +112,8 @@ impl Arguments {
         };
         let read = |text: &String| {
             let (path, value) = split_answer(text).map_err(Failure::Usage)?;
-            Ok(self.given(&path, parse_json(&value)?))
+            let value = parse_json(&format!("the answer to `{path}`"), &value)?;
+            Ok(self.given(&path, value))
         };
         let answers = answers
             .iter()
@@ -157,7 +154,7 @@ impl Arguments {
         let mut answered = Vec::new();
         for open in runs {
             for (path, question) in open.questions() {
-                let view = question_view(&open, terminal.project, &path, &question);
+                let view = question_view(&open, project(), &path, &question);
                 terminal.eprint(&view.render(planrun.host().now(), terminal.style));
                 let value = match reply(&question, true, terminal) {
                     Reply::Given(value) => value,
@@ -170,9 +167,9 @@ impl Arguments {
                 match planrun.answer(Addressee::Run(open.run()), &[given]) {
                     Ok(taken) => answered.extend(taken),
                     Err(error @ Error::Answer { .. }) => {
-                        terminal.error(&refused(error, terminal).to_string());
+                        terminal.error(&refused(error).to_string());
                     }
-                    Err(error) => return Err(refused(error, terminal)),
+                    Err(error) => return Err(refused(error)),
                 }
             }
         }
@@ -198,13 +195,13 @@ impl Arguments {
 }
 
 /// Describes why an answer is refused. If the question already has a different answer, also how to cancel the run.
-fn refused(error: Error, terminal: Terminal) -> Failure {
+fn refused(error: Error) -> Failure {
     match &error {
         Error::Answer {
             run,
             error: error @ AnswerError::Twice { .. },
         } => {
-            let stop = terminal.command(&format!("runs cancel {run}"));
+            let stop = command(&format!("runs cancel {run}"));
             Failure::Usage(format!("{}; cancel the run with `{stop}`", refusal(error)))
         }
         _ => not_delivered(error),

@@ -1,5 +1,6 @@
 //! `planrun runs events`: prints the recorded events of a run, one per line.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -7,8 +8,9 @@ use planrun_lang::diag::render::{Appearance, visible_line};
 
 use crate::cli::question::{QuestionView, render_answer};
 use crate::cli::run::wait;
+use crate::cli::suggest::did_you_mean;
 use crate::cli::{Exit, Failure, Terminal};
-use planrun_core::journal::{Event, EventKind, StepError, Waiting, instant};
+use planrun_core::journal::{Event, EventKind, EventName, StepError, Waiting, instant};
 use planrun_runs::runs::{EventOptions, Planrun, RunEvent};
 
 /// Print the events of a run
@@ -21,7 +23,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// Print only events of this kind, such as `step.settled` (repeatable)
-    #[arg(long, value_name = "EVENT")]
+    #[arg(long, value_name = "EVENT", value_parser = event_name)]
     event: Vec<String>,
     /// Start at the event with this number
     #[arg(long, value_name = "N", default_value = "1")]
@@ -49,32 +51,53 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     if arguments.follow {
         let mut events = planrun.follow(&arguments.run, options)?;
         wait(async {
-            while let Some(event) = events.next().await {
+            while let Some(event) = events.next().await.filter(|_| !terminal.is_closed()) {
                 arguments.print(&event?, terminal)?;
             }
             Ok::<(), Failure>(())
         })??;
     } else {
-        for event in planrun.events(&arguments.run, options)? {
-            arguments.print(&event?, terminal)?;
+        let (mut prints, mut paths) = (false, BTreeSet::new());
+        let events = planrun.events(&arguments.run, options)?;
+        for event in events.take_while(|_| !terminal.is_closed()) {
+            let kind = arguments.print(&event?, terminal)?;
+            prints |= arguments.matches(&kind);
+            paths.insert(kind.path().to_owned());
+        }
+        if !prints {
+            let path = arguments
+                .path
+                .as_deref()
+                .filter(|path| !paths.contains(*path));
+            let hint = path.map(|path| did_you_mean(path, paths.iter().map(String::as_str)));
+            terminal.note(&format!("no such events{}", hint.unwrap_or_default()));
         }
     }
     Ok(Exit::Fine)
 }
 
+fn event_name(text: &str) -> Result<String, String> {
+    let names = || EventName::ALL.iter().map(|event| event.name());
+    if names().any(|name| name == text) {
+        return Ok(text.to_owned());
+    }
+    let hint = did_you_mean(text, names());
+    Err(format!("there is no such event{hint}"))
+}
+
 impl Arguments {
-    fn print(&self, event: &RunEvent, terminal: Terminal) -> Result<(), Failure> {
+    /// Prints an event unless it is left out, and returns what it is.
+    fn print(&self, event: &RunEvent, terminal: Terminal) -> Result<EventKind, Failure> {
         let decoded = Event::peek(event.line.as_bytes())
             .map_err(|error| Failure::Environment(format!("event {}: {error}", event.number)))?;
-        if !self.matches(&decoded.kind) {
-            return Ok(());
-        }
-        match self.format {
-            EventFormat::Ndjson => terminal.print_json(&format!("{}\n", event.line)),
-            EventFormat::Human => {
-                terminal.print(&(line(&decoded) + &question_or_answer(&decoded, terminal.style)))
+        if self.matches(&decoded.kind) {
+            match self.format {
+                EventFormat::Ndjson => terminal.print_json(&format!("{}\n", event.line))?,
+                EventFormat::Human => terminal
+                    .print(&(line(&decoded) + &question_or_answer(&decoded, terminal.style)))?,
             }
         }
+        Ok(decoded.kind)
     }
 
     fn matches(&self, event: &EventKind) -> bool {

@@ -1,7 +1,7 @@
 //! `planrun runs export`: exports a run as JSON lines with a hash chain, so that the file can be verified.
 
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal as _, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use clap::Args;
@@ -25,14 +25,12 @@ pub struct Arguments {
 }
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    // On a terminal, control characters are escaped; elsewhere the lines are written unchanged, so that they can be
-    // verified.
-    let mut out: Box<dyn Write> = if io::stdout().is_terminal() {
-        Box::new(EscapingWriter(terminal))
-    } else {
-        Box::new(io::stdout().lock())
-    };
-    let (exported, redacted) = planrun.export(&arguments.what, arguments.with_secrets, &mut out)?;
+    let mut out = BufWriter::new(ResultWriter(terminal));
+    let exported = planrun.export(&arguments.what, arguments.with_secrets, &mut out);
+    if terminal.is_closed() {
+        return Ok(Exit::Fine);
+    }
+    let (exported, redacted) = exported?;
     let marks = if redacted {
         ", with secrets redacted; `--with-secrets` exports them"
     } else {
@@ -46,14 +44,17 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     Ok(Exit::Fine)
 }
 
-/// Writes to a terminal, with control characters escaped.
-struct EscapingWriter(Terminal);
+/// Writes whole lines to standard output, until it is closed.
+struct ResultWriter(Terminal);
 
-impl Write for EscapingWriter {
+impl Write for ResultWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0
             .print_exactly(&String::from_utf8_lossy(bytes))
             .map_err(io::Error::other)?;
+        if self.0.is_closed() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
         Ok(bytes.len())
     }
 

@@ -1,13 +1,18 @@
 //! `planrun runs inbox`: lists the open questions of runs.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use planrun_lang::diag::render::Appearance;
-use planrun_tools::project::{Location, Project, journal_file};
+use planrun_lang::diag::render::{Appearance, quoted};
+use planrun_tools::project::{Location, Project};
+use serde_json::json;
 
-use super::Format;
-use crate::cli::question::{QuestionView, documents};
+use super::{Format, of_plan};
+use crate::cli::journals::has_journal;
+use crate::cli::question::QuestionView;
+use crate::cli::shell::{command_in, project};
+use crate::cli::suggest::did_you_mean;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::journal::Question;
 use planrun_runs::runs::{Inbox, OpenRun, Planrun, real_host};
@@ -37,22 +42,23 @@ const MAX_DEPTH: usize = 8;
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let inbox = planrun.inbox(arguments.plan.as_deref())?;
-    let exit = report_unreadable(&inbox, terminal);
+    let exit = report_unreadable(&inbox, project(), terminal);
     show(
         inbox
             .runs
             .iter()
-            .map(|open| (open, terminal.project, terminal.style)),
+            .map(|open| (open, project(), terminal.style)),
         arguments,
+        || of_plan(planrun, arguments.plan.as_deref()),
         terminal,
     )?;
     Ok(exit)
 }
 
 /// Reports the runs whose questions cannot be read, with the command that deletes them.
-pub(super) fn report_unreadable(inbox: &Inbox, terminal: Terminal) -> Exit {
+pub(super) fn report_unreadable(inbox: &Inbox, project: Option<&str>, terminal: Terminal) -> Exit {
     for (run, error) in &inbox.unreadable {
-        let delete = terminal.command(&format!("runs prune --damaged {run}"));
+        let delete = command_in(project, &format!("runs prune --damaged {}", quoted(run)));
         terminal.error(&format!("{run}: {error}; `{delete}` deletes the run"));
     }
     if inbox.unreadable.is_empty() {
@@ -72,7 +78,7 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit,
         let planrun = Planrun::with_journal(real_host(), location);
         match planrun.and_then(|planrun| Ok((planrun.inbox(arguments.plan.as_deref())?, planrun))) {
             Ok((inbox, planrun)) => {
-                if report_unreadable(&inbox, terminal) != Exit::Fine {
+                if report_unreadable(&inbox, Some(&project), terminal) != Exit::Fine {
                     exit = Exit::Environment;
                 }
                 let style = terminal
@@ -96,6 +102,7 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit,
             .iter()
             .map(|(open, project, style)| (open, Some(&**project), *style)),
         arguments,
+        || Ok(String::new()),
         terminal,
     )?;
     Ok(exit)
@@ -126,30 +133,43 @@ pub(super) fn questions_of(
     let questions = open.questions();
     let views = questions
         .iter()
-        .map(|(path, question)| question_view(&open, terminal.project, path, question));
+        .map(|(path, question)| question_view(&open, project(), path, question));
     Ok(views.map(|view| view.render(now, terminal.style)).collect())
 }
 
 fn show<'a>(
     waiting: impl Iterator<Item = (&'a OpenRun, Option<&'a str>, Appearance)>,
     arguments: &Arguments,
+    of_plan: impl Fn() -> Result<String, Failure>,
     terminal: Terminal,
 ) -> Result<(), Failure> {
     let now = real_host().now();
     let matches = |by: Option<&str>| arguments.by.as_deref().is_none_or(|role| by == Some(role));
-    let (mut texts, mut documents_of) = (Vec::new(), Vec::new());
+    let (mut texts, mut documents) = (Vec::new(), Vec::new());
+    let mut others = BTreeSet::new();
     for (open, project, style) in waiting {
         for (path, question) in open.questions() {
             if matches(question.by.as_deref()) {
                 let one = question_view(open, project, &path, &question);
-                documents_of.push(one.document());
+                documents.push(one.document());
                 texts.push(one.render(now, style));
+            } else {
+                others.extend(question.by);
             }
         }
     }
+    if texts.is_empty() {
+        let to_role = arguments.by.as_ref().map(|role| {
+            let hint = did_you_mean(role, others.iter().map(|role| &**role));
+            format!(" to `{role}`{hint}")
+        });
+        let to_role = to_role.unwrap_or_default();
+        terminal.note(&format!("no open questions{}{to_role}", of_plan()?));
+    }
     match arguments.format {
-        Format::Json => terminal.print_json(&documents(&documents_of))?,
-        Format::Human if texts.is_empty() => terminal.note("no open questions"),
+        Format::Json => {
+            terminal.print_document(&json!({ "version": 1, "questions": documents }))?;
+        }
         Format::Human => terminal.print(&texts.join("\n"))?,
     }
     Ok(())
@@ -170,8 +190,9 @@ fn projects_below(folder: &Path) -> Vec<PathBuf> {
         .build()
         .filter_map(Result::ok)
         .map(ignore::DirEntry::into_path);
+    let host = real_host();
     let mut found: Vec<PathBuf> = folders
-        .filter(|folder| journal_file(folder).is_file())
+        .filter(|folder| has_journal(&*host, folder))
         .collect();
     found.sort();
     found

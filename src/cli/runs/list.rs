@@ -6,9 +6,9 @@ use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
 use serde_json::json;
 
-use super::Format;
 use super::inbox::questions_of;
 use super::time::{relative_time, timestamp};
+use super::{Format, of_plan};
 use crate::cli::columns::{padded, widest};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Planrun, RunFilter, RunSummary, Wake};
@@ -44,15 +44,17 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         limit: Some(arguments.limit),
     };
     let rows = planrun.list(&filter)?;
+    if rows.is_empty() {
+        let of_plan = of_plan(planrun, arguments.plan.as_deref())?;
+        terminal.note(&format!("no runs{of_plan}"));
+    }
     let now = planrun.host().now();
     match arguments.format {
         Format::Json => {
             let rows: Vec<_> = rows.iter().map(document).collect();
-            let text = serde_json::to_string_pretty(&json!({ "version": 1, "runs": rows }))
-                .unwrap_or_default();
-            terminal.print_json(&format!("{text}\n"))?;
+            terminal.print_document(&json!({ "version": 1, "runs": rows }))?;
         }
-        Format::Human if rows.is_empty() => terminal.note("no runs"),
+        Format::Human if rows.is_empty() => {}
         Format::Human => {
             let mut text = table(planrun, &rows, now);
             let mut exit = Exit::Fine;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::resume;
 use crate::cli::run::OutputOptions;
+use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Delivery, Planrun, ResumeOptions, delivery};
 
@@ -35,7 +36,7 @@ pub(super) fn after_message(
     resumes: bool,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    let how = terminal.command(&format!("runs resume {run}"));
+    let how = command(&format!("runs resume {run}"));
     match delivered(planrun, run, resumes)? {
         Delivery::Taken => {}
         Delivery::Driven => terminal.note(&format!(

@@ -14,18 +14,26 @@ mod time;
 
 pub(in crate::cli) use time::{relative_time, timestamp};
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
 use planrun_lang::diag::render::Language;
 use planrun_lang::protocol::RunState;
 use planrun_tools::project::Project;
+use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::arguments::{RunFormat, RunOutput};
 use super::journals::journal_of;
 use super::run::{OutputOptions, drive, drive_run};
+use super::shell::set_project;
+use super::suggest::did_you_mean;
 use super::{Exit, Failure, Terminal};
-use planrun_runs::runs::{CancelOptions, Delivery, Error, ErrorKind, Planrun, ResumeOptions};
+use planrun_runs::runs::{
+    CancelOptions, Delivery, Error, ErrorKind, Planrun, ResumeOptions, RunFilter,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,7 +87,8 @@ struct ResumeArguments {
     /// anything new
     #[arg(long, conflicts_with = "due")]
     again: bool,
-    /// Resume every run whose wake-up time has passed, and every run whose process has died
+    /// Resume every run whose wake-up time has passed, whose process has died, or that has got an answer or a signal. With
+    /// `--format json`, one document has the list `runs`
     #[arg(long, conflicts_with = "run")]
     due: bool,
     #[command(flatten)]
@@ -101,11 +110,12 @@ struct OutputArguments {
 }
 
 impl OutputArguments {
-    fn options(&self, terminal: Terminal) -> OutputOptions {
+    fn options(&self, terminal: Terminal) -> OutputOptions<'static> {
         OutputOptions {
             format: self.format,
             output: self.output,
             terminal: terminal.with_language(self.language),
+            collected: None,
         }
     }
 }
@@ -172,9 +182,8 @@ pub fn run(
     }
     let planrun = journal_of(None, project)?;
     let location = planrun.location();
-    let terminal = terminal
-        .for_project(location)
-        .with_language(Project::language(&**planrun.host(), location));
+    set_project(location);
+    let terminal = terminal.with_language(Project::language(&**planrun.host(), location));
     match &arguments.command {
         RunsCommand::List(arguments) => list::run(&planrun, arguments, terminal),
         RunsCommand::Show(arguments) => show::run(&planrun, arguments, terminal),
@@ -189,6 +198,21 @@ pub fn run(
         RunsCommand::Patch(arguments) => patch::run(&planrun, arguments, terminal),
         RunsCommand::Cancel(arguments) => cancel(&planrun, arguments, terminal),
     }
+}
+
+/// Returns the plan of a filter that nothing passes, with the nearest name if no run has a plan of this name.
+fn of_plan(planrun: &Planrun, plan: Option<&str>) -> Result<String, Failure> {
+    let Some(plan) = plan else {
+        return Ok(String::new());
+    };
+    let runs = planrun.list(&RunFilter::default())?;
+    let known: BTreeSet<&str> = runs.iter().map(|run| &*run.plan).collect();
+    let hint = if known.contains(plan) {
+        String::new()
+    } else {
+        did_you_mean(plan, known)
+    };
+    Ok(format!(" of the plan `{plan}`{hint}"))
 }
 
 /// Resumes a run where it stopped; if it has ended, prints its outcome.
@@ -216,7 +240,31 @@ fn resume_command(
         };
         return resume(planrun, run, options, output);
     }
-    resume_due(planrun, output)
+    resume_all_due(planrun, output)
+}
+
+/// Resumes every due run. With `--format json`, their documents are parts of one document.
+fn resume_all_due(planrun: &Planrun, output: OutputOptions) -> Result<Exit, Failure> {
+    if output.format != RunFormat::Json {
+        return resume_due(planrun, output);
+    }
+    let collected = RefCell::default();
+    let exit = resume_due(
+        planrun,
+        OutputOptions {
+            collected: Some(&collected),
+            ..output
+        },
+    )?;
+    let runs: Vec<Box<RawValue>> = collected
+        .take()
+        .into_iter()
+        .filter_map(|document| RawValue::from_string(document).ok())
+        .collect();
+    output
+        .terminal
+        .print_document(&json!({ "version": 1, "runs": runs }))?;
+    Ok(exit)
 }
 
 /// Resumes every due run. A run that cannot be resumed is reported, and the others are resumed; an interrupt ends it.

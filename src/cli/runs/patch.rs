@@ -9,6 +9,7 @@ use planrun_lang::diag::render::{human, visible_line};
 use super::resume;
 use crate::cli::plan_files::checked_plan;
 use crate::cli::run::wait;
+use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Error, Patched, Planrun, RecordedRun, ResumeOptions, Workspace};
 
@@ -58,7 +59,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     if !arguments.resume {
         terminal.note(&format!(
             "resume the run with `{}`",
-            terminal.command(&format!("runs resume {id}"))
+            command(&format!("runs resume {id}"))
         ));
         return Ok(Exit::Fine);
     }

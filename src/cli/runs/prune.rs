@@ -8,6 +8,7 @@ use planrun_lang::diag::render::{Language, visible_line};
 use planrun_lang::value::counted;
 
 use super::time::{relative_time, timestamp};
+use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Planrun, Prunable, Prune, Pruning, RunSummary};
 
@@ -87,10 +88,10 @@ fn delete(planrun: &Planrun, pruning: Pruning<'_>, terminal: Terminal) -> Result
     terminal.note(&format!("deleted {runs} and {values}"));
     if let Some(first) = pruned.retryable.first() {
         terminal.note(&format!(
-            "kept {} in which a failed undo can still be retried, for example with `planrun runs retry {}`; `planrun runs \
-             prune --all` deletes them, too",
+            "kept {} in which a failed undo can still be retried, for example with `{}`; `{}` deletes them, too",
             counted(pruned.retryable.len(), "run"),
-            visible_line(first)
+            command(&format!("runs retry {first}")),
+            command("runs prune --all")
         ));
     }
     Ok(Exit::Fine)

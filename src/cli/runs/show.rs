@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::value::counted;
+use serde_json::json;
 
 use super::Format;
 use super::inbox::questions_of;
@@ -13,7 +14,7 @@ use crate::cli::columns::{padded, widest};
 use crate::cli::run::{not_undone, retry_hint, wait};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::run::{Outcome, StepReport, TaskReport, Verification};
-use planrun_runs::runs::Planrun;
+use planrun_runs::runs::{Planrun, RecordedRun};
 
 /// Show one run, step by step
 #[derive(Debug, Args)]
@@ -21,7 +22,7 @@ pub struct Arguments {
     /// Id of the run, or a prefix of it
     #[arg(value_name = "RUN")]
     run: String,
-    /// Output format; the JSON is that of `planrun run`
+    /// Output format; the JSON is that of `planrun run`, or has the text of the plan with `--plan`
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
     /// Print the text of the plan that the run executes, and that an approval was given for, instead of its steps
@@ -34,11 +35,11 @@ const BAR: u64 = 24;
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let recorded = planrun.recorded(&arguments.run)?;
+    let row = recorded.summary();
     if arguments.plan {
-        terminal.print_exactly(recorded.text())?;
+        print_plan(&recorded, arguments.format, terminal)?;
         return Ok(Exit::Fine);
     }
-    let row = recorded.summary();
     let outcome = wait(recorded.outcome())??;
     if arguments.format == Format::Json {
         let mut text = Vec::new();
@@ -76,11 +77,25 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         let _ = writeln!(text, "{line}");
     }
     if !outcome.retryable.is_empty() {
-        let _ = writeln!(text, "{}", retry_hint(&outcome, terminal));
+        let _ = writeln!(text, "{}", retry_hint(&outcome));
     }
     text.push_str(&questions_of(planrun, &row.run, terminal)?);
     terminal.print(&text)?;
     Ok(Exit::Fine)
+}
+
+/// Prints the plan that a run executes.
+fn print_plan(recorded: &RecordedRun, format: Format, terminal: Terminal) -> Result<(), Failure> {
+    match format {
+        Format::Human => terminal.print_exactly(recorded.text()),
+        Format::Json => terminal.print_document(&json!({
+            "version": 1,
+            "run": recorded.summary().run,
+            "plan": recorded.plan(),
+            "file": recorded.file(),
+            "text": recorded.text(),
+        })),
+    }
 }
 
 /// Returns the steps, one per line, with a bar from start to end. `began` is the start of the run, in nanoseconds

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::message::after_message;
 use super::not_delivered;
-use crate::cli::arguments::key_value;
+use crate::cli::arguments::{key_value, parse_json};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::Planrun;
 
@@ -34,24 +34,11 @@ pub fn run(
     let receiver = planrun.receiver(&arguments.run).map_err(not_delivered)?;
     let (name, text) = &arguments.what;
     if receiver.has_task(name) {
-        let context = arguments
-            .context
-            .as_deref()
-            .map_or(Ok(Json::Null), parse_json)?;
+        let context = arguments.context.as_deref();
+        let context = context.map_or(Ok(Json::Null), |text| parse_json("the context", text))?;
         receiver.move_task(name, text, context)?;
     } else {
-        receiver.signal(name, parse_json(text)?)?;
+        receiver.signal(name, parse_json(&format!("the payload of `{name}`"), text)?)?;
     }
     after_message(planrun, receiver.run(), arguments.resume, terminal)
-}
-
-pub(super) fn parse_json(text: &str) -> Result<Json, Failure> {
-    serde_json::from_str(text).map_err(|error| {
-        let remedy = match text.to_lowercase().as_str() {
-            "yes" | "y" | "ok" => "write `true` to confirm, or a string in quotes: '\"yes\"'",
-            "no" | "n" => "write `false` to refuse, or a string in quotes: '\"no\"'",
-            _ => "write a string in quotes, as in '\"yes\"'",
-        };
-        Failure::Usage(format!("`{text}` is not JSON: {error}; {remedy}"))
-    })
 }

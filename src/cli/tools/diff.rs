@@ -78,10 +78,7 @@ pub(super) fn run(
                 .collect();
             terminal.print(&(lines + &human(&consequences.reports, terminal.style)))?;
         }
-        Format::Json => {
-            let text = serde_json::to_string_pretty(&document(&changes, &consequences.reports));
-            terminal.print_json(&format!("{}\n", text.unwrap_or_default()))?;
-        }
+        Format::Json => terminal.print_document(&document(&changes, &consequences.reports))?,
     }
     let problems = consequences.problems.iter().map(|problem| &problem.message);
     for problem in renewal.refused.iter().chain(problems) {

@@ -14,6 +14,7 @@ use planrun_tools::contract::{Lock, ObservedResults};
 use planrun_tools::project::journal_file;
 
 use super::lock::write;
+use super::show::unknown_tool;
 use crate::cli::{Exit, Failure, Terminal};
 
 /// Record the observed result types of tools whose contracts declare none
@@ -39,6 +40,10 @@ pub(super) fn run(
     let workspace = Workspace::open(Path::new("-"), project)?;
     let shapes = arguments.shapes(&workspace)?;
     let catalog = workspace.catalog(None);
+    let paths: Vec<String> = catalog.signatures().map(|tool| tool.path()).collect();
+    if let Some(name) = arguments.tools.iter().find(|name| !paths.contains(name)) {
+        return Err(unknown_tool(name, &paths));
+    }
     let mut lock = Lock::clone(&workspace.project.lock);
     let mut lines = Vec::new();
     for tool in catalog.signatures() {

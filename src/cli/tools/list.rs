@@ -60,12 +60,12 @@ pub(super) fn run(
     if arguments.query.is_some() {
         tools.truncate(MAX_FOUND);
     }
+    if tools.is_empty() {
+        terminal.note("no tools match");
+    }
     match arguments.format {
         Format::Human => terminal.print(&arguments.lines(&tools))?,
-        Format::Json => {
-            let text = serde_json::to_string_pretty(&arguments.document(&tools));
-            terminal.print_json(&format!("{}\n", text.unwrap_or_default()))?;
-        }
+        Format::Json => terminal.print_document(&arguments.document(&tools))?,
     }
     Ok(Exit::Fine)
 }

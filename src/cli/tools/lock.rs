@@ -13,6 +13,7 @@ use planrun_tools::project::ServerSettings;
 use serde_json::Value as Json;
 
 use super::renewal::{Renewal, differences};
+use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal};
 
 /// Connect to the servers of the project, and pin the contracts of their tools in `planrun.lock`
@@ -186,16 +187,16 @@ fn awaiting(lock: &Lock) -> Vec<String> {
     let mut lines = Vec::new();
     if reads > 0 {
         lines.push(format!(
-            "{reads} of {} claim to be read-only, but count as effects; trust these claims with `planrun tools lock --accept \
-             reads`",
+            "{reads} of {} claim to be read-only, but count as effects; trust these claims with `{}`",
             counted(tools.len(), "tool"),
+            command("tools lock --accept reads"),
         ));
     }
     if repeatable > 0 {
         lines.push(format!(
-            "{repeatable} of {} claim to be idempotent, but count as effects; trust these claims with `planrun tools lock \
-             --accept all`",
+            "{repeatable} of {} claim to be idempotent, but count as effects; trust these claims with `{}`",
             counted(tools.len(), "tool"),
+            command("tools lock --accept all"),
         ));
     }
     lines

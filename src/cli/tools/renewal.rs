@@ -9,6 +9,7 @@ use planrun_tools::contract::{Change, Lock, LockedServer, OfferedServer};
 
 use crate::cli::Failure;
 use crate::cli::run::wait;
+use crate::cli::suggest::did_you_mean;
 
 /// The lock file as it would be written now.
 pub(super) struct Renewal {
@@ -44,7 +45,8 @@ impl Renewal {
         let configured = &workspace.project.servers;
         for name in requested {
             if !configured.iter().any(|server| *server.name == **name) {
-                let message = format!("there is no server `{name}` in planrun.yaml");
+                let hint = did_you_mean(name, configured.iter().map(|server| &*server.name));
+                let message = format!("there is no server `{name}` in planrun.yaml{hint}");
                 return Err(Failure::Usage(message));
             }
         }

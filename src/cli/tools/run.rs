@@ -21,7 +21,10 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::cli::arguments::RunFormat;
 use crate::cli::deferred;
-use crate::cli::run::{OutputOptions, drive, drive_with_progress, late_server_warning, wait};
+use crate::cli::run::{
+    OutputOptions, drive, drive_with_progress, exit_of, late_server_warning, print_messages, wait,
+};
+use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal};
 
 /// Maximum size of the arguments, in bytes.
@@ -90,7 +93,7 @@ pub(super) fn run(
         let run = planrun.start(&call.plan, call.inputs, RunOptions::default())?;
         let tool = &arguments.tool;
         let begun = deferred::begin(&planrun, run, (tool, call.arguments))?;
-        print(&begun, terminal)?;
+        terminal.print_document(&begun)?;
         return Ok(Exit::Fine);
     }
     match wait(call.plan.verify_contracts())? {
@@ -128,8 +131,9 @@ pub(super) fn run(
             let run = planrun.start(&call.plan, call.inputs, options)?;
             // The progress is printed for people on standard error, the result for programs on standard output.
             let (driven, written) = drive_with_progress(run, cancel, (RunFormat::Human, terminal))?;
-            print(&call_status(&driven.outcome), terminal)?;
-            written.map(|()| deferred::exit_of(&driven.outcome))
+            terminal.print_document(&call_status(&driven.outcome, &workspace.location.folder))?;
+            print_messages(&driven.outcome, None, terminal);
+            written.map(|()| exit_of(&driven.outcome))
         }
     }
 }
@@ -158,7 +162,10 @@ impl Call {
                 || {
                     Refusal::new(
                         "project",
-                        "the project has errors; run `planrun check` for details",
+                        &format!(
+                            "the project has errors; run `{}` for details",
+                            command("check")
+                        ),
                     )
                 },
                 Refusal::of,
@@ -235,7 +242,7 @@ fn unknown(name: &str, catalog: &Catalog) -> Refusal {
     similar.truncate(MAX_SIMILAR);
     let suggestion = match similar.first() {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`planrun tools list` lists all tools".to_owned(),
+        None => format!("`{}` lists all tools", command("tools list")),
     };
     Refusal {
         suggestion: Some(suggestion),
@@ -279,14 +286,9 @@ impl Refusal {
                     "suggestion": self.suggestion,
                     "similar": self.similar,
                 });
-                print(&json!({ "success": false, "error": error }), terminal)?;
+                terminal.print_document(&json!({ "success": false, "error": error }))?;
                 Ok(Exit::Usage)
             }
         }
     }
-}
-
-fn print(document: &Json, terminal: Terminal) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document).unwrap_or_default();
-    terminal.print_json(&format!("{text}\n"))
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use clap::Args;
-use planrun_lang::diag::nearest;
 use planrun_lang::diag::render::visible_text;
 use planrun_lang::format::format;
 use planrun_lang::sema::declaration;
@@ -11,6 +10,8 @@ use planrun_lang::source::SourceFile;
 use planrun_lang::types::Signature;
 use planrun_runs::runs::Workspace;
 
+use crate::cli::shell::command;
+use crate::cli::suggest::did_you_mean;
 use crate::cli::{Exit, Failure, Terminal};
 
 /// Show the contract of a tool, in the language of plans
@@ -31,13 +32,19 @@ pub(super) fn run(
     let name = &arguments.tool;
     let Some(tool) = catalog.signatures().find(|tool| tool.path() == *name) else {
         let paths: Vec<String> = catalog.signatures().map(|tool| tool.path()).collect();
-        let near = nearest(name, paths.iter().map(String::as_str));
-        let near = near.map(|near| format!("; did you mean `{}`?", near.name));
-        let near = near.unwrap_or_else(|| "; `planrun tools list` lists all tools".to_owned());
-        return Err(Failure::Usage(format!("there is no tool `{name}`{near}")));
+        return Err(unknown_tool(name, &paths));
     };
     terminal.print(&contract(tool))?;
     Ok(Exit::Fine)
+}
+
+/// Returns the error for a tool that is none of these.
+pub(super) fn unknown_tool(name: &str, known: &[String]) -> Failure {
+    let mut hint = did_you_mean(name, known.iter().map(String::as_str));
+    if hint.is_empty() {
+        hint = format!("; `{}` lists all tools", command("tools list"));
+    }
+    Failure::Usage(format!("there is no tool `{name}`{hint}"))
 }
 
 /// Returns the contract of a tool with its documentation, as a plan would declare it.

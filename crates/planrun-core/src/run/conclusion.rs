@@ -55,6 +55,7 @@ impl Run {
         (self.ctx.outbox).summarize((outcome.state, wake), class, note);
         self.ctx.outbox.drain_into(commands);
         outcome.interruption = self.ctx.interruption.take();
+        outcome.recorded = self.ctx.is_recorded();
         (outcome.tasks, outcome.listeners) = (
             self.tasks.reports(&self.ctx),
             self.listeners.reports(&self.ctx),

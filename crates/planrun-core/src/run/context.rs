@@ -250,8 +250,12 @@ impl Context {
 
     /// Returns true if a step of this frame can be parked until another process resumes the run.
     pub(super) fn can_park(&self, frame: FrameId) -> bool {
-        !self.tree[frame].auxiliary
-            && (self.outbox.recording.is_durable() || self.setup.replay_only)
+        !self.tree[frame].auxiliary && self.is_recorded()
+    }
+
+    /// Returns true if the run is in a journal.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.outbox.recording.is_durable() || self.setup.replay_only
     }
 
     /// Returns true if the call was retried for this failure, and its policy pauses the run when the retries are

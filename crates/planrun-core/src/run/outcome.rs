@@ -48,6 +48,8 @@ pub struct Outcome {
     pub unused_answers: Vec<Arc<str>>,
     /// Whether `recover` arms that only replace a result by a placeholder were disabled.
     pub strict: bool,
+    /// Whether the run is in a journal, so that others can read what it did, and another process can resume it.
+    pub recorded: bool,
     /// Whether the plan has ended, although its effects may still have to be undone, or its listeners to run.
     pub plan_has_ended: bool,
     /// Results of verification; `None` if the run was suspended, or ended before its statements had ended.
@@ -182,6 +184,7 @@ impl Outcome {
             asked: Vec::new(),
             unused_answers: Vec::new(),
             strict: false,
+            recorded: false,
             plan_has_ended: false,
             found: None,
             trace: Trace::default(),

@@ -65,6 +65,9 @@ pub enum Error {
     /// The run has progressed since the request was checked against it.
     #[error("the run `{run}` has progressed in the meantime, so nothing was changed")]
     Changed { run: String },
+    /// Only a damaged run is deleted before it has ended.
+    #[error("the run `{run}` is not damaged, so it was not deleted")]
+    NotDamaged { run: String, ended: bool },
     /// Processes died repeatedly without progress; the run is now paused.
     #[error(
         "the run {run} is paused: its process died {deaths} times at event {event} without making progress"
@@ -115,9 +118,10 @@ impl Error {
         match self {
             Self::Journal(error) => journal_kind(error),
             Self::Unusable(_) | Self::Event { .. } => ErrorKind::Environment,
-            Self::Invalid(_) | Self::MissingInputs { .. } | Self::Answer { .. } => {
-                ErrorKind::Invalid
-            }
+            Self::Invalid(_)
+            | Self::MissingInputs { .. }
+            | Self::NotDamaged { .. }
+            | Self::Answer { .. } => ErrorKind::Invalid,
             Self::Findings(_) | Self::Obstacles(_) => ErrorKind::Findings,
             Self::PlanChoice { .. } | Self::UnknownStep { .. } | Self::NothingAsked { .. } => {
                 ErrorKind::NotFound

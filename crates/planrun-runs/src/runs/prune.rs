@@ -118,15 +118,6 @@ fn damaged(journal: &Journal, run: &str) -> Result<String, Error> {
     match OpenRun::of(journal, row) {
         Err(error) if error.kind() == ErrorKind::Environment => Ok(run),
         Err(error) => Err(error),
-        Ok(_) => {
-            let remedy = if ended {
-                "`planrun runs prune` deletes runs that have ended".to_owned()
-            } else {
-                format!("`planrun runs cancel {run}` ends it")
-            };
-            let message =
-                format!("the run `{run}` is not damaged, so it was not deleted; {remedy}");
-            Err(Error::Invalid(message))
-        }
+        Ok(_) => Err(Error::NotDamaged { run, ended }),
     }
 }

@@ -24,6 +24,8 @@ use super::{Error, Planrun};
 pub struct ResultFile {
     host: Arc<dyn Host>,
     path: PathBuf,
+    /// The folder of the project.
+    project: PathBuf,
 }
 
 impl ResultFile {
@@ -31,12 +33,14 @@ impl ResultFile {
     /// guess the path or read the file.
     #[must_use]
     pub fn of(planrun: &Planrun, run: &str) -> Self {
-        let folder = own_folder(&planrun.location().folder).join("results");
+        let project = planrun.location().folder.clone();
+        let folder = own_folder(&project).join("results");
         // New ids have no slashes, but a journal from elsewhere may: its files stay in this folder.
         let name = run.rsplit(['/', '\\']).next().unwrap_or_default();
         Self {
             host: planrun.host().clone(),
             path: folder.join(format!("{name}.json")),
+            project,
         }
     }
 
@@ -71,7 +75,9 @@ impl ResultFile {
     pub(super) fn update(&self, outcome: &Outcome) -> Result<(), Error> {
         match self.host.kind(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            found => self.written(found.and_then(|_| self.write(&call_status(outcome)))),
+            found => {
+                self.written(found.and_then(|_| self.write(&call_status(outcome, &self.project))))
+            }
         }
     }
 
@@ -88,9 +94,9 @@ impl ResultFile {
     }
 }
 
-/// Returns the status of the call that a run makes, as it is written to its result file.
+/// Returns the status of the call that a run of a project makes, as it is written to its result file.
 #[must_use]
-pub fn call_status(outcome: &Outcome) -> Json {
+pub fn call_status(outcome: &Outcome, project: &Path) -> Json {
     let run = &outcome.run;
     if let Some(interruption) = &outcome.interruption {
         let (status, error) = match interruption {
@@ -107,7 +113,7 @@ pub fn call_status(outcome: &Outcome) -> Json {
             .map(|(path, question)| {
                 json!({
                     "path": path, "question": question.text,
-                    "answer_with": answer_command(run, path, question),
+                    "answer_with": answer_command(project, run, path, question),
                 })
             })
             .collect();
@@ -130,14 +136,20 @@ pub fn call_status(outcome: &Outcome) -> Json {
     json!({ "success": false, "status": status, "run": run, "error": error })
 }
 
-/// Returns the shell command that gives an example answer to a question.
-fn answer_command(run: &str, path: &str, question: &Question) -> String {
+/// Returns the shell command that gives an example answer to a question, for the current folder of this process.
+fn answer_command(project: &Path, run: &str, path: &str, question: &Question) -> String {
+    let project = if project.as_os_str().is_empty() {
+        String::new()
+    } else {
+        let folder = project.display().to_string();
+        format!(" --project {}", quoted(&visible_line(&folder)))
+    };
     let run = quoted(&visible_line(run));
     let answer = quoted(&escape_json(&format!("{path}={}", question.example())));
     let by = question.by.as_ref();
     let by = by.map(|by| format!(" --by {}", quoted(&visible_line(by))));
     format!(
-        "planrun runs answer {run} {answer}{} --resume",
+        "planrun{project} runs answer {run} {answer}{} --resume",
         by.unwrap_or_default()
     )
 }

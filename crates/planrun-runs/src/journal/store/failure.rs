@@ -11,7 +11,7 @@ use super::run_row::Holder;
 pub enum JournalError {
     #[error("there is no journal at {path}: no plan was run there yet")]
     Absent { path: PathBuf },
-    #[error("the journal has no run `{run}`; `planrun runs list` lists the runs")]
+    #[error("the journal has no run `{run}`")]
     NotFound { run: String },
     #[error("more than one run id begins with `{prefix}`: {}; use a longer prefix", runs.join(", "))]
     Ambiguous { prefix: String, runs: Vec<String> },
