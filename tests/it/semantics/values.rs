@@ -260,3 +260,25 @@ async fn an_entry_of_a_map_for_which_a_closed_type_has_no_field_is_an_error() {
         assert_eq!(ran.outcome.state.name(), "completed", "{place}");
     }
 }
+
+/// A character takes as much of `max_result` as it takes in the answer, also if JSON has to escape it.
+#[tokio::test(start_paused = true)]
+async fn the_size_of_a_result_does_not_depend_on_its_escapes() {
+    let plan = "use a tool a.any() -> any read plan p() -> int {
+        policy { max_result: 1MiB }
+        step r = a.any()
+        reply size(string(r))
+    }";
+    // Two bytes are the quotes.
+    for (length, fits) in [((1 << 20) - 2, true), ((1 << 20) - 1, false)] {
+        for character in ["\u{1}", "\"", "x"] {
+            let text = json!(character.repeat(length));
+            let ran = World::new().tool("a.any", [give(text)]).run(plan).await;
+            if fits {
+                assert_eq!(ran.reply(), json!(length), "{character:?}");
+            } else {
+                assert_eq!(ran.class().as_str(), "validation.result", "{character:?}");
+            }
+        }
+    }
+}

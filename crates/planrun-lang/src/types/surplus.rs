@@ -129,7 +129,7 @@ mod tests {
                 &map.clone().list(),
                 &closed.clone().list()
             ),
-            told("[1]: ")
+            told("at [1]: ")
         );
         assert_eq!(surplus(&value, &map.clone().optional(), &closed), told(""));
         assert_eq!(surplus(&value, &map, &closed.clone().optional()), told(""));
