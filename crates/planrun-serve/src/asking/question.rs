@@ -125,8 +125,11 @@ fn text(run: &str, path: &str, question: &Question) -> String {
 
 /// Returns external text with a mark before each line, so that no line can pass for one of planrun's own.
 fn quoted(outside: &str) -> String {
-    let outside = visible_text(outside);
-    outside.lines().map(|line| format!("| {line}\n")).collect()
+    let mut text = String::new();
+    for line in visible_text(outside).lines() {
+        let _ = writeln!(text, "| {line}");
+    }
+    text
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ async fn a_question_shows_its_arguments_as_a_whole() {
     let outcome = bench.run("Note it").await;
     assert_eq!(results(&outcome), [("noted", false)]);
     let shown = format!("\n| text: \"{text}\"\n| id: 7");
-    let asked = bench.asked.lock().unwrap();
+    let asked = bench.asked.lock().unwrap().clone();
     assert!(asked[0].ends_with(&shown), "{asked:?}");
 
     let bench = Bench::new(&turns).await;
