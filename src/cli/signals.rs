@@ -1,6 +1,6 @@
 //! Handles the signals that interrupt a command: Ctrl-C, and those that terminate programs.
 
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once, PoisonError, mpsc};
 use std::thread::{Builder, sleep};
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use super::{Exit, echo};
 static STOPS: Mutex<Option<CancellationToken>> = Mutex::new(None);
 /// Tells the user what follows from a signal.
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
-/// Time after the first signal at which the user is told that the command has not stopped yet.
+/// Time after the first signal at which the user is told that the command has not stopped yet, and maximum time that the
+/// end of the process waits for its last messages.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub type Listener = Box<dyn Fn(Interrupt) + Send>;
@@ -37,6 +38,18 @@ pub fn listen(listener: Option<Listener>) {
 fn tell(interrupt: Interrupt) {
     if let Some(listener) = &*LISTENER.lock().unwrap_or_else(PoisonError::into_inner) {
         listener(interrupt);
+    }
+}
+
+/// Tells the user that the process ends, unless the terminal accepts no output: that must not keep the process alive.
+fn tell_end() {
+    let (told, is_told) = mpsc::channel();
+    let telling = Builder::new().spawn(move || {
+        tell(Interrupt::Ends);
+        told.send(())
+    });
+    if telling.is_ok() {
+        let _ = is_told.recv_timeout(PATIENCE);
     }
 }
 
@@ -71,7 +84,7 @@ fn watch(mut signals: Signals) {
                 tell(Interrupt::Stops);
             });
         } else {
-            tell(Interrupt::Ends);
+            tell_end();
             kill_programs();
             std::process::exit(i32::from(Exit::Interrupted.code()));
         }
