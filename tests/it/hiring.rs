@@ -675,7 +675,8 @@ fn s3_25_s3_26_what_is_missing_is_asked_for_in_one_form_and_the_contract_is_sign
             .chain(inputs),
     );
     assert_eq!(paused.status, 4, "{}", paused.stderr);
-    let command = "planrun runs answer sign 'details={\"id_card\": <string>}' --resume";
+    // It is a secret, which is typed at the terminal and not into the history of a shell.
+    let command = "planrun runs answer sign --interactive --resume";
     assert!(paused.stderr.contains(command), "{}", paused.stderr);
     assert_eq!(project.mock.calls(), ["get_region_list"]);
     let asked = project

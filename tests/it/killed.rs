@@ -209,7 +209,7 @@ async fn a_run_whose_process_died_is_due() {
         .within(files.path())
         .run();
     assert_eq!(
-        (due.status, &due.json()["reply"]),
+        (due.status, &due.json()["runs"][0]["reply"]),
         (0, &undisturbed),
         "{}",
         due.stderr

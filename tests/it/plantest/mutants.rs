@@ -210,7 +210,7 @@ fn what_fails_or_is_broken_is_not_mutated() {
     assert_eq!((output.status, output.stdout.as_str()), (3, ""));
     assert_eq!(
         output.stderr,
-        "error: the test \"many\" of `it.plan` fails without any mutation; run `planrun test` for details\n"
+        "error: the test \"many\" of `it.plan` fails without any mutation; run `planrun test it.plan` for details\n"
     );
     std::fs::write(
         folder.path().join("it.plan"),
