@@ -251,13 +251,15 @@ mod tests {
 
     #[test]
     fn a_field_of_a_union_is_read_by_an_alternative_that_declares_it_and_accepts_the_object() {
-        let time = json!({"type": "string", "format": "date-time"});
-        let both = union(&[json!({"name": {"type": "string"}}), json!({"at": time})]);
-        let value = decode(&json!({"at": "2026-11-30T08:00:00Z", "more": 1}), &both).unwrap();
+        let both = union(&[
+            json!({"name": {"type": "string"}}),
+            json!({"share": {"type": "number"}}),
+        ]);
+        let value = decode(&json!({"share": 1, "more": 1}), &both).unwrap();
         let Value::Map(entries) = &value else {
             panic!("{value}")
         };
-        assert!(matches!(entries[&Key::from("at")], Value::Timestamp(_)));
+        assert!(matches!(entries[&Key::from("share")], Value::Double(_)));
         assert!(entries.contains_key(&Key::from("more")));
 
         let either = union(&[
