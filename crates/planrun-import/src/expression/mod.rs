@@ -154,6 +154,17 @@ pub fn has_type(value: &Expr, names: &[&str]) -> Expr {
     }
 }
 
+/// Returns a text unchanged, and any other value as JSON.
+pub fn text_of(value: Expr) -> Expr {
+    match &value.kind {
+        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => value,
+        _ => bound(value, &[], |value| {
+            let json = tree::function("json", vec![value.clone()]);
+            tree::conditional(has_type(value, &["string"]), value.clone(), json)
+        }),
+    }
+}
+
 /// Returns the element at a position; a negative one counts from the end.
 pub fn element(list: Expr, at: Expr) -> Expr {
     match whole(&at) {

@@ -4,7 +4,7 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
 
 use super::Output;
 use crate::expression::value::Value;
-use crate::expression::{ONE, bound, has_type, is_field, last_method, listed};
+use crate::expression::{ONE, bound, is_field, last_method, listed, text_of};
 use crate::tree;
 
 /// The white space that `$trim` normalizes, besides the space itself.
@@ -204,17 +204,6 @@ fn rounded(number: &Expr) -> Expr {
     let even = tree::binary(math("round", half), BinaryOp::Multiply, two());
     let nearest = math("round", number.clone());
     tree::function("int", vec![tree::conditional(is_half, even, nearest)])
-}
-
-/// Returns a text unchanged, and any other value as JSON.
-fn text_of(value: Expr) -> Expr {
-    match &value.kind {
-        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => value,
-        _ => bound(value, &[], |value| {
-            let json = tree::function("json", vec![value.clone()]);
-            tree::conditional(has_type(value, &["string"]), value.clone(), json)
-        }),
-    }
 }
 
 /// Removes the white space around a text, and turns all white space inside it into single spaces.

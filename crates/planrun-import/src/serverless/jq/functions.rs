@@ -6,7 +6,7 @@ use super::operators::padded;
 use super::{Output, Reader, assume_list, truth};
 use crate::draft::excerpt;
 use crate::expression::value::Value;
-use crate::expression::{DEEPEST, ONE, bound, has_type};
+use crate::expression::{DEEPEST, ONE, bound, text_of};
 use crate::tree;
 
 impl Reader<'_> {
@@ -190,17 +190,6 @@ fn of_one(name: &str, dot: &Value, argument: Expr) -> Result<Output, String> {
         }
     };
     Ok(Output::One(Value::Opaque(value)))
-}
-
-/// Returns a text unchanged, and any other value as JSON.
-fn text_of(value: Expr) -> Expr {
-    match &value.kind {
-        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => value,
-        _ => bound(value, &[], |value| {
-            let json = tree::function("json", vec![value.clone()]);
-            tree::conditional(has_type(value, &["string"]), value.clone(), json)
-        }),
-    }
 }
 
 /// Returns the elements of a list as texts; null is empty.
