@@ -884,6 +884,12 @@ async fn parameters_that_do_not_fit_are_told_apart_from_a_method_that_does_not_e
     for revision in REVISIONS {
         let desk = TicketProject::new();
         let mut client = desk.client(revision, Person::Nobody).await;
+        // The newest revision has no subscriptions to resources.
+        let removed = if revision == "2026-07-28" {
+            -32601
+        } else {
+            -32602
+        };
         for (method, params, code) in [
             ("tools/call", json!({ "name": 7 }), -32602),
             (
@@ -892,6 +898,7 @@ async fn parameters_that_do_not_fit_are_told_apart_from_a_method_that_does_not_e
                 -32602,
             ),
             ("prompts/get", json!({}), -32602),
+            ("resources/subscribe", json!({}), removed),
             ("tools/burn", json!({}), -32601),
         ] {
             let answer = client.answer_to(method, params).await;

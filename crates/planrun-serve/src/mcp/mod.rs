@@ -48,18 +48,18 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The methods that the server implements. A request of one of them is taken for a custom one if its parameters cannot be
 /// read.
-const METHODS: [&str; 10] = [
+const METHODS: [&str; 8] = [
     "completion/complete",
     "prompts/get",
     "prompts/list",
     "resources/list",
     "resources/read",
-    "resources/subscribe",
     "resources/templates/list",
-    "resources/unsubscribe",
     "tools/call",
     "tools/list",
 ];
+/// The methods that it also implements in the revisions that have them, which are those with `initialize`.
+const SESSION_METHODS: [&str; 2] = ["resources/subscribe", "resources/unsubscribe"];
 
 /// A server for plan mode, for one connection.
 pub struct Server {
@@ -284,10 +284,12 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        if METHODS.contains(&&*method) {
+        let version = context.protocol_version();
+        let has_sessions = version.is_some_and(|version| version.has_initialize());
+        if METHODS.contains(&&*method) || has_sessions && SESSION_METHODS.contains(&&*method) {
             let message = format!("the parameters of {method} do not fit");
             return Err(ErrorData::invalid_params(message, None));
         }
