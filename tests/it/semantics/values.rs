@@ -236,6 +236,58 @@ async fn b9_what_is_passed_on_whole_is_cut_to_a_closed_type() {
     assert_eq!(ran.reply(), json!({"id": "x"}));
 }
 
+/// A plan reads declared fields only, also of a union that it forms itself.
+#[tokio::test(start_paused = true)]
+async fn an_undeclared_field_is_not_read_as_that_of_another_alternative() {
+    let text = |expression: &str| {
+        format!(
+            "use a tool a.one() -> {{ a: int }} read tool a.two() -> {{ b: string, at: {{ n: int }} }} read \
+             plan p(first: bool = true) {{ step one = a.one() step two = a.two() \
+             let u = first ? one : two let us = [one, two] reply {expression} }}"
+        )
+    };
+    let reply = async |undeclared: Json, expression: &str| {
+        let mut given = json!({ "a": 1 });
+        given
+            .as_object_mut()
+            .unwrap()
+            .extend(undeclared.as_object().unwrap().clone());
+        let two = json!({ "b": "two", "at": { "n": 2 } });
+        let ran = World::new()
+            .tool("a.one", [give(given)])
+            .tool("a.two", [give(two)])
+            .run(&text(expression))
+            .await;
+        ran.reply()
+    };
+    let other = json!({ "b": 5, "at": [] });
+    for (expression, expected) in [
+        ("u.b", json!(null)),
+        ("u[\"b\"]", json!(null)),
+        ("(u.b ?? \"none\") + \"!\"", json!("none!")),
+        ("has(u.b) ? size(u.b) : -1", json!(-1)),
+        ("u?.at?.n ?? 0", json!(0)),
+        (
+            "match u { { b: null } => \"one\", _ => \"two\" }",
+            json!("one"),
+        ),
+        (
+            "match u { { at: { n: 2 } } => 2, { b: \"two\" } => 3, _ => 4 }",
+            json!(4),
+        ),
+        (
+            "us.map(x, (x.b ?? \"none\") + \"!\")",
+            json!(["none!", "two!"]),
+        ),
+    ] {
+        assert_eq!(
+            reply(other.clone(), expression).await,
+            expected,
+            "{expression}"
+        );
+    }
+}
+
 /// The entries of a map are all part of its type, so none is lost.
 #[tokio::test(start_paused = true)]
 async fn an_entry_of_a_map_for_which_a_closed_type_has_no_field_is_an_error() {

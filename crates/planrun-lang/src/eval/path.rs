@@ -5,6 +5,7 @@ use super::machine::{Machine, Outcome};
 use crate::builtins::FailureKind;
 use crate::sema::expr::{Link, LinkOp, Node, Op};
 use crate::source::Span;
+use crate::types::check_value;
 use crate::value::{Key, Map, Value};
 
 /// What happens where a value is absent.
@@ -78,7 +79,20 @@ impl Machine<'_> {
 
     fn link(&mut self, value: Value, link: &Link) -> Result<Found, EvalError> {
         match &link.op {
-            LinkOp::Field { key, optional } => field(&value, key, *optional, link.span),
+            LinkOp::Field {
+                key,
+                optional,
+                declared,
+            } => match field(&value, key, *optional, link.span)? {
+                Found::Value(value)
+                    if declared
+                        .as_ref()
+                        .is_some_and(|ty| check_value(&value, ty).is_err()) =>
+                {
+                    Ok(Found::Value(Value::Null))
+                }
+                found => Ok(found),
+            },
             LinkOp::Index(index) => self.element(&value, index, link.span),
             LinkOp::Call { .. } | LinkOp::Matches(_) | LinkOp::Macro(_) | LinkOp::Fail(_) => {
                 self.computed(value, link).map(Found::Value)

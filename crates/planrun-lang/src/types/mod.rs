@@ -45,7 +45,7 @@ pub use schema::{
     is_sensitive, marked_paths, placed_field, sensitive_paths, to_schema,
 };
 pub use sensitive::{is_secret_name, sensitive_arguments, sensitive_result};
-pub use shape::{FieldLookup, error_object, field, field_names, result_union};
+pub use shape::{FieldLookup, error_object, field, field_names, may_be_undeclared, result_union};
 pub use signature::{ANY_SKILL, BUILT_IN, CallKind, KEY_TTL, Parameter, Signature, UsagePaths};
 pub use surplus::convert_from;
 

@@ -54,6 +54,22 @@ pub fn field(ty: &Type, name: &str) -> FieldLookup {
     }
 }
 
+/// Returns true if an alternative declares the field, and a value of another one may have an undeclared field of its name.
+///
+/// The results of contracts have no such fields, but a plan can form a union of results of several tools.
+#[must_use]
+pub fn may_be_undeclared(ty: &Type, name: &str) -> bool {
+    let members = ty.members();
+    let is_open = |member: &Type| {
+        matches!(member, Type::Object(object)
+            if object.rest == Rest::Open && object.field(name).is_none())
+    };
+    members.iter().any(is_open)
+        && members
+            .iter()
+            .any(|member| matches!(in_member(member, name), FieldLookup::Found { .. }))
+}
+
 /// Returns the names of all fields that a plan can read, in the order of declaration.
 #[must_use]
 pub fn field_names(ty: &Type) -> Vec<Arc<str>> {

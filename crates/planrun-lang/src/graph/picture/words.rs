@@ -278,6 +278,7 @@ pub(super) fn pattern(matcher: &Matcher) -> String {
                 .map(|(key, inner)| format!("{key}: {}", pattern(inner)));
             format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
         }
+        Matcher::Declared(_, inner) => pattern(inner),
     }
 }
 

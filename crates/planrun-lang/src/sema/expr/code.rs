@@ -8,7 +8,7 @@ use crate::builtins::Function;
 use crate::protocol::StepState;
 use crate::sema::{NameKind, Place};
 use crate::source::Span;
-use crate::types::{Type, convert_from, converted, fit, keeps};
+use crate::types::{Type, check_value, convert_from, converted, fit, keeps};
 use crate::value::{Key, Value};
 
 /// One checked expression.
@@ -254,6 +254,9 @@ pub enum LinkOp {
         key: Key,
         /// Whether a missing field is read as null, because its type is optional.
         optional: bool,
+        /// Type of the field, if its holder may also be a value with an undeclared field of this name. A value of
+        /// another type is such a field, and counts as missing.
+        declared: Option<Arc<Type>>,
     },
     Index(Node),
     /// A method; the value before it is the first argument.
@@ -331,6 +334,8 @@ pub enum Matcher {
     Value(Value),
     Or(Vec<Self>),
     Object(Vec<(Key, Self)>),
+    /// Matches a value of another type as if it were null: it is an undeclared field.
+    Declared(Arc<Type>, Box<Self>),
 }
 
 impl Code {
@@ -462,6 +467,8 @@ impl Matcher {
                     .iter()
                     .all(|(key, matcher)| matcher.matches(map.get(key).unwrap_or(&Value::Null)))
             }
+            Self::Declared(ty, inner) if check_value(value, ty).is_ok() => inner.matches(value),
+            Self::Declared(_, inner) => inner.matches(&Value::Null),
         }
     }
 }

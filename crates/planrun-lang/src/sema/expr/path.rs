@@ -1,5 +1,7 @@
 //! Checks paths: chains of fields, indices and methods, and what may be absent in them.
 
+use std::sync::Arc;
+
 use super::foreign::{Root, find_foreign};
 use super::method::check_method_link;
 use super::namespace::check_namespace_path;
@@ -13,7 +15,8 @@ use crate::sema::{Atom, Lookup, NameKind};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{
-    Field, FieldLookup, Literal, ObjectType, Type, error_object, field, field_names, result_union,
+    Field, FieldLookup, Literal, ObjectType, Type, error_object, field, field_names,
+    may_be_undeclared, result_union,
 };
 use crate::value::{Key, Value};
 
@@ -224,8 +227,13 @@ fn check_field_link(
     let key = Key::String(name.text.clone());
     if let Some((ty, optional, condition)) = result_field(checker, walk, &name.text) {
         (walk.ty, walk.condition, walk.missing_only) = (ty, condition, true);
-        return LinkOp::Field { key, optional };
+        return LinkOp::Field {
+            key,
+            optional,
+            declared: None,
+        };
     }
+    let mut declared = None;
     let (ty, optional) = match &walk.ty {
         Type::Map(map) if combine::may_equal(&map.key, &Type::String) => {
             walk.skipped |= walk.absence == Absence::Null;
@@ -238,7 +246,9 @@ fn check_field_link(
                 required: false,
             } => {
                 walk.missing_only = true;
-                (ty.optional(), true)
+                let ty = ty.optional();
+                declared = may_be_undeclared(&walk.ty, &name.text).then(|| Arc::new(ty.clone()));
+                (ty, true)
             }
             FieldLookup::Any => (unknown_as(ty), false),
             FieldLookup::Missing => {
@@ -254,7 +264,11 @@ fn check_field_link(
         },
     };
     walk.ty = ty;
-    LinkOp::Field { key, optional }
+    LinkOp::Field {
+        key,
+        optional,
+        declared,
+    }
 }
 
 /// Reports a missing field, and returns the type of its replacement, or the invalid type.

@@ -4,7 +4,9 @@ use super::{Checker, Matcher, combine, literal, narrow, report};
 use crate::sema::Atom;
 use crate::source::Span;
 use crate::syntax::{ast, canonical_name};
-use crate::types::{FieldLookup, Literal, ObjectType, Type, field, field_names, result_union};
+use crate::types::{
+    FieldLookup, Literal, ObjectType, Type, field, field_names, may_be_undeclared, result_union,
+};
 use crate::value::Key;
 
 /// One checked arm of a `match`.
@@ -113,10 +115,11 @@ fn check_matcher(
             let present = objects_of(ty);
             let parts = fields.iter().map(|(name, inner)| {
                 let part = check_part(checker, name, ty, &present, place);
-                (
-                    Key::String(name.text.clone()),
-                    check_matcher(checker, inner, &part, &field_of(place, name)),
-                )
+                let mut matcher = check_matcher(checker, inner, &part, &field_of(place, name));
+                if may_be_undeclared(&present, &name.text) {
+                    matcher = Matcher::Declared(part.into(), matcher.into());
+                }
+                (Key::String(name.text.clone()), matcher)
             });
             Matcher::Object(parts.collect())
         }

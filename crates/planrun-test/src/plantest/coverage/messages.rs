@@ -140,6 +140,7 @@ pub(super) fn pattern(matcher: &Matcher) -> String {
                 fields.iter().map(field).collect::<Vec<_>>().join(", ")
             )
         }
+        Matcher::Declared(_, inner) => pattern(inner),
     }
 }
 
