@@ -48,6 +48,11 @@ fn what_no_condition_mentions_is_reported_once() {
             vec!["rows[0]", "rows[1]"],
         ),
         ("reply all[s].id", vec!["all[s]"]),
+        ("let o = { a: 1, b: 2 }\nreply o[s]", vec!["o[s]"]),
+        (
+            "step rs = each r in rows max 5 settle { yield r.id }\nreply rs.map(r, r[s])",
+            vec!["r[s]"],
+        ),
         (
             "reply all.first.id + all[\"last\"].id",
             vec!["all.first", "all[\"last\"]"],
@@ -96,6 +101,9 @@ fn what_is_tested_has_a_default_or_is_known_is_not_reported() {
         "let known = ['a', 'b']\nreply known[1]",
         "reply rows.first()?.name",
         "reply { a: 1 }.a",
+        "let k = n > 1 ? 'a' : 'b'\nlet o = { a: n, b: 2 }\nreply o[k]",
+        "let o = { a: n, b: 2 }\nreply o[s] ?? 0",
+        "let o = { a: n, b: 2 }\nreply s in o ? o[s] : 0",
     ] {
         assert_eq!(reported(statements), Vec::<String>::new(), "{statements}");
     }

@@ -1,4 +1,5 @@
-//! `unchecked-index`: an element of a list, or an entry of a map, is read without a test whether it is there.
+//! `unchecked-index`: an element of a list, an entry of a map, or a field under a computed name is read without a test
+//! whether it is there.
 
 use foldhash::HashSet;
 
@@ -51,6 +52,10 @@ fn report(subject: &Subject<'_>, unchecked: Unchecked, before: Span, whole: Span
         ),
         Unchecked::Entry => (
             "this fails if the map has no such entry",
+            format!("`has({read})`"),
+        ),
+        Unchecked::Field => (
+            "this fails if the object has no such field",
             format!("`has({read})`"),
         ),
     };

@@ -246,6 +246,8 @@ pub enum Unchecked {
     Element,
     /// An entry of a map.
     Entry,
+    /// A field of an object, under a computed name.
+    Field,
 }
 
 #[derive(Clone, Debug)]

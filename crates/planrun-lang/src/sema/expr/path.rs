@@ -57,6 +57,7 @@ pub(super) fn follow_links(
         skipped: false,
         condition: None,
         missing_only: false,
+        may_have_no_field: false,
     };
     let mut ops = Vec::with_capacity(links.len());
     for link in links {
@@ -65,7 +66,8 @@ pub(super) fn follow_links(
         check_absence(checker, &mut walk, link, safe);
         let absences = checker.diagnostics.len();
         (walk.condition, walk.missing_only) = (None, false);
-        let unchecked = unchecked(checker, &walk, &link.kind);
+        walk.may_have_no_field = false;
+        let held = held_by(&walk.ty);
         let op = match &link.kind {
             ast::LinkKind::Field { name, .. } => check_field_link(checker, &mut walk, name, false),
             ast::LinkKind::Index { index, .. } => check_index_link(checker, &mut walk, index),
@@ -74,6 +76,7 @@ pub(super) fn follow_links(
             } => check_method_link(checker, &mut walk, name, arguments, link.span),
         };
         forget_absences(checker, findings..absences, walk.ty == Type::Invalid);
+        let unchecked = unchecked(checker, &walk, held, &op);
         walk.done += 1;
         narrow_walk(checker, &mut walk);
         ops.push(Link {
@@ -98,13 +101,27 @@ pub(super) fn follow_links(
     )
 }
 
-/// Returns what the next link reads if nothing that is known here mentions whether it is there.
-fn unchecked(checker: &Checker<'_>, walk: &Walk, link: &ast::LinkKind) -> Option<Unchecked> {
-    let found = match (&walk.ty, link) {
-        (Type::List(_), ast::LinkKind::Index { .. }) => Unchecked::Element,
-        (Type::Map(_), ast::LinkKind::Index { .. } | ast::LinkKind::Field { .. }) => {
-            Unchecked::Entry
-        }
+/// Returns what a link reads of a list or a map.
+fn held_by(ty: &Type) -> Option<Unchecked> {
+    match ty {
+        Type::List(_) => Some(Unchecked::Element),
+        Type::Map(_) => Some(Unchecked::Entry),
+        _ => None,
+    }
+}
+
+/// Returns what a link reads if nothing that is known here mentions whether it is there. `held` is what it reads of
+/// a list or a map.
+fn unchecked(
+    checker: &Checker<'_>,
+    walk: &Walk,
+    held: Option<Unchecked>,
+    op: &LinkOp,
+) -> Option<Unchecked> {
+    let found = match (held, op) {
+        (Some(held), LinkOp::Index(_)) => held,
+        (Some(Unchecked::Entry), LinkOp::Field { .. }) => Unchecked::Entry,
+        (None, LinkOp::Index(_)) if walk.may_have_no_field => Unchecked::Field,
         _ => return None,
     };
     let env = &checker.env;
@@ -375,6 +392,7 @@ fn check_index_link(checker: &mut Checker<'_>, walk: &mut Walk, index: &ast::Exp
             Type::Object(_) | Type::Result(_) | Type::Error
                 if combine::may_equal(&typed.ty, &Type::String) =>
             {
+                walk.may_have_no_field |= !has_every_field(member, &typed.ty);
                 results.push(indexed_type(member, &typed.ty));
             }
             Type::Object(_) | Type::Result(_) | Type::Error => {
@@ -405,6 +423,16 @@ fn indexed_type(ty: &Type, key: &Type) -> Type {
         _ => Type::Any,
     });
     Type::union(alternatives)
+}
+
+/// Returns true if every value of the type has a field of each name that `key` admits.
+fn has_every_field(ty: &Type, key: &Type) -> bool {
+    key.members().iter().all(|name| match name {
+        Type::Literal(Literal::String(name)) => {
+            matches!(field(ty, name), FieldLookup::Found { required: true, .. })
+        }
+        _ => false,
+    })
 }
 
 fn indexed_field(object: &ObjectType, key: &Type) -> Type {

@@ -29,6 +29,8 @@ pub(super) struct Walk<'e> {
     pub(super) condition: Option<String>,
     /// Whether null can only mean that the field is missing.
     pub(super) missing_only: bool,
+    /// Whether the last link read a field under a computed name that the value may not have.
+    pub(super) may_have_no_field: bool,
 }
 
 impl Walk<'_> {
