@@ -6,6 +6,7 @@ use axum::{Json as Body, Router};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
+use crate::openapi::{answered, server};
 use crate::support::{Output, folder, planrun};
 
 const PLAN: &str = "use desk
@@ -126,6 +127,32 @@ async fn the_failure_of_a_mock_has_details_and_a_recording_keeps_them() {
     assert_eq!(recorded.status, 0, "{recorded:?}");
     let from_file = run(&place, &["test", "taken.plantest"]);
     assert_eq!(from_file.status, 0, "{from_file:?}");
+}
+
+#[test]
+fn a_recording_has_no_secret_in_the_details_of_a_failure() {
+    let secret = "hunter2-c0rrect";
+    let failed = json!({ "success": false, "reason": "taken", "error": "no", "data": { "of": [secret, "ann"] } });
+    let (address, _) = server(vec![answered("200 OK", &failed)]);
+    let app = format!(
+        "name: desk\ntools:\n  - name: book\n    endpoint: \"{address}/\"\n    effect: read\n    parameters: {{ type: object, properties: {{ key: {{ type: string, format: password }} }}, required: [key] }}\n    errors: [taken]\n"
+    );
+    let plan = "use desk\n\nplan p(key: secret) -> any {\n    step one = desk.book(key: key)\n        recover tool.taken => \"no\"\n    reply one\n}\n";
+    let tested = format!(
+        "use \"./p.plan\" as p\n\ntest \"taken\" for p.p {{\n    given {{ key: \"{secret}\" }}\n    expect reply == \"no\"\n}}\n"
+    );
+    let place = folder([
+        ("p.plan", plan),
+        ("p.plantest", &tested),
+        ("desk.yaml", &app),
+        ("planrun.yaml", "apps: [desk.yaml]\n"),
+    ]);
+    let recorded = run(&place, &["test", "p.plantest", "--record", "all"]);
+    assert_eq!(recorded.status, 0, "{recorded:?}");
+    let files = std::fs::read_dir(place.path().join("recordings")).unwrap();
+    let files = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+    let kept = files.collect::<String>();
+    assert!(kept.contains("ann") && !kept.contains(secret), "{kept}");
 }
 
 #[test]

@@ -281,6 +281,61 @@ fn a_field_that_the_server_should_not_send_is_redacted_if_it_does() {
 }
 
 #[test]
+fn secrets_are_redacted_by_their_place_in_failures_and_at_any_depth_of_a_result() {
+    let document = DOCUMENT
+        .replace(
+            "\"404\": { description: none }",
+            "default: { description: no, content: { application/json: { schema: { $ref: \"#/components/schemas/Fault\" } } } }",
+        )
+        .replace(
+            "total: { type: integer, minimum: 1 } }",
+            "total: { type: integer, minimum: 1 }, pin: { type: string, writeOnly: true }, parts: { type: array, items: { $ref: \"#/components/schemas/Order\" } } }",
+        )
+        + "    Fault: { type: object, properties: { hint: { type: string, x-sensitive: true }, of: { $ref: \"#/components/schemas/Order\" } } }\n";
+    let mut order = json!({"id": "A9", "total": 9, "pin": "s3cret-deep"});
+    for number in 0..8 {
+        let pin = format!("s3cret-{number}");
+        order = json!({"id": "A1", "total": number + 1, "pin": pin, "parts": [order]});
+    }
+    let fault = json!({"hint": "s3cret-hint", "of": order});
+    let (address, _) = server(vec![
+        answered("200 OK", &order),
+        answered("409 Conflict", &fault),
+        answered("503 Service Unavailable", &fault),
+    ]);
+    let plan = "use shop
+plan p() -> any {
+    policy { on_failure: settle }
+    step found = shop.find(id: \"A1\")
+    step taken = shop.find(id: \"A2\") after found
+        recover tool.failed as e => e.details.of
+    step closed = shop.find(id: \"A3\") retry { attempts: 1 } after taken
+    reply { found: found.parts, taken: taken }
+}
+";
+    let settings = format!("tools:\n  shop: {{ openapi: shop.yaml, server: \"{address}/v1\" }}\n");
+    let place = folder([
+        ("a.plan", plan),
+        ("shop.yaml", &document),
+        ("planrun.yaml", &settings),
+    ]);
+    let ran = run(
+        &place,
+        &["run", "a.plan", "--run-id", "r1", "--format", "json"],
+    );
+    let json = ran.json();
+    let recovered = &json["steps"][1]["recovered"];
+    assert_eq!(recovered["details"]["of"]["total"], 8, "{ran:?}");
+    assert_eq!(json["steps"][2]["error"]["class"], "transient.unavailable");
+    assert_eq!(json["error"]["details"]["hint"], "[redacted]", "{ran:?}");
+    let events = run(&place, &["runs", "events", "r1", "--format", "ndjson"]);
+    for output in [ran, events] {
+        assert!(output.stdout.contains("[redacted]"), "{output:?}");
+        assert!(!output.stdout.contains("s3cret"), "{output:?}");
+    }
+}
+
+#[test]
 fn a_run_that_needs_a_credential_does_not_begin_without_it() {
     let document = |security: &str| format!("{DOCUMENT}security: {security}\n");
     let settings = "tools:\n  shop: { openapi: shop.yaml, server: \"http://127.0.0.1:9\", auth: { bearer: SHOP_TOKEN } }\n\

@@ -9,11 +9,16 @@ use planrun_lang::value::{Value, path_below};
 
 use crate::journal::Waiting;
 
-/// Returns the sensitive paths in the value of a step; the empty path denotes the whole value.
-pub(super) fn in_output(step: &Step) -> Vec<Arc<str>> {
-    if let Some(signature) = step.tool() {
-        return sensitive_result(signature);
+/// Returns the sensitive paths in this value of a step; the empty path denotes the whole value.
+pub(super) fn in_output(step: &Step, value: &Value) -> Vec<Arc<str>> {
+    match step.tool() {
+        Some(signature) => sensitive_result(signature, value),
+        None => in_form(step),
     }
+}
+
+/// Returns the sensitive paths in the fields of a form; none if the step is not one.
+pub(super) fn in_form(step: &Step) -> Vec<Arc<str>> {
     let StepKind::Input(input) = &step.kind else {
         return Vec::new();
     };
@@ -33,7 +38,7 @@ pub(super) fn in_arguments(step: &Step, arguments: &Value) -> Vec<Arc<str>> {
     if let Some(signature) = step.tool() {
         return sensitive_arguments(signature, arguments);
     }
-    in_output(step)
+    in_form(step)
 }
 
 /// Returns paths in a field of an event.
@@ -42,11 +47,14 @@ pub(super) fn below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
 }
 
 /// Returns the sensitive paths in the answer to a question of this kind about a step.
-pub(super) fn in_answer(step: &Step, kind: Waiting) -> Vec<Arc<str>> {
+pub(super) fn in_answer(step: &Step, kind: Waiting, answer: &Value) -> Vec<Arc<str>> {
     match kind {
-        Waiting::Input => in_output(step),
+        Waiting::Input => in_form(step),
         // The answer contains the value of the call.
-        Waiting::Answer => below("value", &in_output(step)),
+        Waiting::Answer => {
+            let value = answer.get("value").unwrap_or(&Value::Null);
+            below("value", &in_output(step, value))
+        }
         Waiting::Confirm
         | Waiting::Approval
         | Waiting::Peer

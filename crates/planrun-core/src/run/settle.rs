@@ -137,7 +137,7 @@ fn emit_settled(
 ) {
     let mut labels = Vec::new();
     if let (Some(output), Some(step)) = (&output, ctx.tree.step(program, at)) {
-        labels = in_output(step);
+        labels = in_output(step, output);
         ctx.outbox.note_secrets(output, &labels);
     }
     if ctx.outbox.recording.is_silent() {

@@ -196,7 +196,7 @@ impl Trace {
             attempts: record.attempts,
             started_at: record.started.map(|started| self.instant(started)),
             duration_ms: record.duration / 1000,
-            output: self.redacted(&output, &in_output(step)),
+            output: self.redacted(&output, &in_output(step, &output)),
             arguments: self.redacted(&arguments, &in_arguments(step, &arguments)),
             attributes: attributes(record),
             error,

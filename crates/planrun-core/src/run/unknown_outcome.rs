@@ -209,7 +209,7 @@ impl UnknownOutcomes {
             return;
         };
         let path = ctx.tree.path(&program, at);
-        let secret = !in_output(step).is_empty();
+        let secret = !in_output(step, &Value::Null).is_empty();
         let question = Question {
             why: Some(format!("{}: {}", outcome.error.class, outcome.error.message).into()),
             asked_at: ctx.outbox.now.wall,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Signature;
+use super::{Signature, marked_paths};
 use crate::value::{Value, path_below, path_in};
 
 /// The first field of the paths in the result of a tool.
@@ -66,17 +66,16 @@ pub fn sensitive_arguments(signature: &Signature, arguments: &Value) -> Vec<Arc<
     paths
 }
 
-/// Returns the paths in the result of a tool to redact; the empty path means the whole result.
+/// Returns the paths in a result of a tool to redact; the empty path means the whole result.
 #[must_use]
-pub fn sensitive_result(signature: &Signature) -> Vec<Arc<str>> {
-    let paths = signature
-        .sensitive
-        .iter()
-        .chain(&signature.unexpected_secrets);
+pub fn sensitive_result(signature: &Signature, result: &Value) -> Vec<Arc<str>> {
+    let declared = signature.sensitive.iter();
+    let declared = declared.filter_map(|path| path_in(RESULT, path));
+    let mut paths: Vec<Arc<str>> = declared.map(Arc::from).collect();
+    if let Some(received) = &signature.received_schema {
+        paths.extend(marked_paths(received, result));
+    }
     paths
-        .filter_map(|path| path_in(RESULT, path))
-        .map(Arc::from)
-        .collect()
 }
 
 fn is_credential(header: &str) -> bool {

@@ -41,8 +41,6 @@ pub struct Signature {
     pub may_have_happened: Vec<Arc<str>>,
     /// Paths to redact, in arguments, such as `password`, and in the result, such as `result.token`.
     pub sensitive: Vec<Arc<str>>,
-    /// Further paths to redact in the result, such as `result.pin`: secrets that the contract says are never sent.
-    pub unexpected_secrets: Vec<Arc<str>>,
     /// Arguments that name the target of a call: recipient, amount, path.
     pub target: Vec<Arc<str>>,
     /// Arguments that are interpreted as code by a shell or a database.
@@ -69,6 +67,8 @@ pub struct Signature {
     pub input_schema: Option<Arc<Contract>>,
     /// The JSON Schema of the result.
     pub output_schema: Option<Arc<Contract>>,
+    /// The same with the secrets that the contract says are never sent, which are redacted if they are.
+    pub received_schema: Option<Arc<Json>>,
 }
 
 /// Namespaces that a project cannot use for its own tools: those available in every plan, and that of `infer`.
@@ -153,7 +153,6 @@ impl Signature {
             raises: Vec::new(),
             may_have_happened: Vec::new(),
             sensitive: Vec::new(),
-            unexpected_secrets: Vec::new(),
             target: Vec::new(),
             command: Vec::new(),
             open_world: false,
@@ -167,6 +166,7 @@ impl Signature {
             usage: None,
             input_schema: None,
             output_schema: None,
+            received_schema: None,
         }
     }
 

@@ -127,7 +127,7 @@ pub(in crate::run) fn take_over(
     let labels = ctx
         .tree
         .step(&program, at)
-        .map(in_output)
+        .map(|step| in_output(step, &output))
         .unwrap_or_default();
     ctx.outbox.note_secrets(&output, &labels);
     let kind = EventKind::StepCopied {

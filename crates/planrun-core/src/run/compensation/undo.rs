@@ -158,7 +158,7 @@ impl Compensation {
         let sensitive = step
             .map(|step| in_arguments(step, &arguments))
             .unwrap_or_default();
-        let secret = step.is_some_and(|step| !in_output(step).is_empty());
+        let secret = step.is_some_and(|step| !in_output(step, &Value::Null).is_empty());
         let text = format!(
             "Did `{path}` happen, and what did it return? It will be undone, and its `undo` reads the result."
         );

@@ -14,7 +14,7 @@ use crate::journal::{FormField, Question, Waiting};
 use crate::run::call::approval::question_of;
 use crate::run::context::Context;
 use crate::run::frame::NodeRef;
-use crate::run::sensitive::in_output;
+use crate::run::sensitive::in_form;
 
 impl People {
     /// Asks for the fields without a valid value. If there are none, nobody is asked.
@@ -38,7 +38,7 @@ impl People {
         if question.form.is_empty() {
             return ctx.complete(at, question.arguments);
         }
-        question.sensitive = in_output(step);
+        question.sensitive = in_form(step);
         self.ask_first(ctx, at, question);
     }
 }

@@ -364,7 +364,7 @@ impl People {
             .map(|(at, kind)| {
                 ctx.tree
                     .step(&ctx.tree.program(at.0), at)
-                    .map(|step| in_answer(step, kind))
+                    .map(|step| in_answer(step, kind, &answer.value))
                     .unwrap_or_default()
             })
             .unwrap_or_default();

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::read::decode_percent;
-use crate::value::path_below;
+use crate::value::{Value, path_below, path_in};
 
 /// Maximum number of schemas around a part; a deeper part is sensitive as a whole if anything in it is marked.
 const MAX_DEPTH: usize = 64;
 /// Maximum number of schemas that are read; the parts of further ones are sensitive as a whole. A schema counts each
 /// time that a reference leads to it.
 const MAX_WORK: usize = 10_000;
-/// Maximum number of levels at which a schema that contains itself is followed.
-const MAX_LEVELS: usize = 3;
+/// Maximum number of fields of an object whose names its schema does not list; with more, it is sensitive as a whole.
+const MAX_UNLISTED: usize = 100;
 /// The path of the result, which other paths into it begin with.
 const RESULT: &str = "result";
 /// Keywords whose schemas apply to the same value, or to the elements of a list, which have the path of the list.
@@ -41,33 +41,39 @@ const SAME: [&str; 11] = [
 pub fn sensitive_paths(arguments: Option<&Json>, result: Option<&Json>) -> Vec<Arc<str>> {
     let mut paths = Vec::new();
     for (schema, path) in [(arguments, ""), (result, RESULT)] {
-        find(schema, path, false, &mut paths);
+        if let Some(schema) = schema {
+            paths.extend(find(schema, path, None));
+        }
     }
+    let mut seen = BTreeSet::new();
+    paths.retain(|path| seen.insert(path.clone()));
     paths
 }
 
-/// As [`sensitive_paths`] of a result, but only the paths of the marked parts themselves: nothing around a part whose
-/// path cannot be stated. A schema that contains itself is followed for a few levels.
+/// Returns the paths of the parts of a value that its schema marks as sensitive, however often the schema repeats in it.
+/// Unlike [`sensitive_paths`], it finds the marked parts themselves, since all fields of the value are known.
 #[must_use]
-pub fn marked_paths(result: Option<&Json>) -> Vec<Arc<str>> {
-    let mut paths = Vec::new();
-    find(result, RESULT, true, &mut paths);
-    paths
+pub fn marked_paths(schema: &Json, value: &Value) -> Vec<Arc<str>> {
+    let paths = find(schema, RESULT, Some(&[value]));
+    let paths = paths.iter().filter_map(|path| path_in(RESULT, path));
+    paths.map(Arc::from).collect()
 }
 
-fn find(schema: Option<&Json>, path: &str, is_exact: bool, paths: &mut Vec<Arc<str>>) {
-    let Some(schema) = schema.filter(|schema| mentions_mark(schema)) else {
-        return;
-    };
+/// Returns the sensitive paths in the values that a schema describes, which are at `path`; in any values if they are
+/// not given.
+fn find(schema: &Json, path: &str, values: Option<&[&Value]>) -> Vec<Arc<str>> {
+    if !mentions_mark(schema) {
+        return Vec::new();
+    }
     let mut finder = Finder {
         document: schema,
         sensitive: sensitive_schemas(schema, schema),
-        is_exact,
         open: Vec::new(),
         work: 0,
-        paths,
+        paths: Vec::new(),
     };
-    finder.find(schema, path);
+    finder.find(schema, path, values);
+    finder.paths
 }
 
 /// Returns true if a schema, or any part of it, is marked as sensitive. `document` contains what it refers to.
@@ -87,22 +93,20 @@ enum Part<'a> {
     UnlistedFields,
 }
 
-struct Finder<'a, 'p> {
+struct Finder<'a> {
     document: &'a Json,
     /// The schemas of the document that are marked or have a marked part.
     sensitive: BTreeSet<usize>,
-    /// Whether only the paths of marked parts are added.
-    is_exact: bool,
     /// The schemas around the current one, with the lengths of their paths.
     open: Vec<(usize, usize)>,
     /// Number of schemas read so far.
     work: usize,
-    paths: &'p mut Vec<Arc<str>>,
+    paths: Vec<Arc<str>>,
 }
 
-impl<'a> Finder<'a, '_> {
-    /// Adds the sensitive paths in the value that a schema describes, which is at `path`.
-    fn find(&mut self, schema: &'a Json, path: &str) {
+impl<'a> Finder<'a> {
+    /// Adds the sensitive paths in the values that a schema describes, which are at `path`.
+    fn find(&mut self, schema: &'a Json, path: &str, values: Option<&[&Value]>) {
         let own = address(schema);
         if !self.sensitive.contains(&own) {
             return;
@@ -110,43 +114,54 @@ impl<'a> Finder<'a, '_> {
         match self.open.iter().rev().find(|(open, _)| *open == own) {
             // A schema that contains itself is read once for each value.
             Some((_, length)) if *length == path.len() => return,
-            Some(_) if self.is_exact => {
-                let levels = self.open.iter().filter(|(open, _)| *open == own);
-                if levels.count() > MAX_LEVELS {
-                    return;
-                }
-            }
-            Some(_) => return self.add(path),
-            None => {}
+            // A given value ends somewhere.
+            Some(_) if values.is_none() => return self.add(path),
+            Some(_) | None => {}
         }
-        if is_marked(schema) {
+        if is_marked(schema) || self.open.len() == MAX_DEPTH || self.work == MAX_WORK {
             return self.add(path);
-        }
-        if self.open.len() == MAX_DEPTH || self.work == MAX_WORK {
-            return self.add_around(path);
         }
         self.work += 1;
         self.open.push((own, path.len()));
         for (part, inner) in parts(schema, self.document) {
             match part {
-                Part::Same => self.find(inner, path),
-                Part::Field(name) if has_path(name, path) => {
-                    let separator = if path.is_empty() { "" } else { "." };
-                    self.find(inner, &format!("{path}{separator}{}", path_below(name, "")));
-                }
-                Part::Field(_) | Part::UnlistedFields => {
-                    if self.sensitive.contains(&address(inner)) {
-                        self.add_around(path);
+                Part::Same => self.find(inner, path, values),
+                Part::Field(name) => self.find_in_field(inner, (path, name), values),
+                Part::UnlistedFields if self.sensitive.contains(&address(inner)) => {
+                    match values.map(|values| unlisted(schema, values)) {
+                        Some(names) if names.len() <= MAX_UNLISTED => {
+                            for name in names {
+                                self.find_in_field(inner, (path, name), values);
+                            }
+                        }
+                        Some(_) | None => self.add(path),
                     }
                 }
+                Part::UnlistedFields => {}
             }
         }
         self.open.pop();
     }
 
-    /// Adds the path of a part that contains a marked one whose path cannot be stated.
-    fn add_around(&mut self, path: &str) {
-        if !self.is_exact {
+    /// Adds the sensitive paths in a field of the values at `path`, if it is there.
+    fn find_in_field(
+        &mut self,
+        schema: &'a Json,
+        (path, name): (&str, &str),
+        values: Option<&[&Value]>,
+    ) {
+        let values = values.map(|values| {
+            let objects = objects(values).into_iter();
+            objects.filter_map(|one| one.get(name)).collect::<Vec<_>>()
+        });
+        if values.as_ref().is_some_and(Vec::is_empty) {
+            return;
+        }
+        if has_path(name, path) {
+            let separator = if path.is_empty() { "" } else { "." };
+            let path = format!("{path}{separator}{}", path_below(name, ""));
+            self.find(schema, &path, values.as_deref());
+        } else if self.sensitive.contains(&address(schema)) {
             self.add(path);
         }
     }
@@ -156,6 +171,30 @@ impl<'a> Finder<'a, '_> {
             self.paths.push(path.into());
         }
     }
+}
+
+/// Returns the values themselves, and the elements of those that are lists.
+fn objects<'v>(values: &[&'v Value]) -> Vec<&'v Value> {
+    let (mut found, mut pending) = (Vec::new(), values.to_vec());
+    while let Some(value) = pending.pop() {
+        match value.as_list() {
+            Some(items) => pending.extend(items),
+            None => found.push(value),
+        }
+    }
+    found
+}
+
+/// Returns the names of the fields of values that their schema does not list.
+fn unlisted<'v>(schema: &Json, values: &[&'v Value]) -> BTreeSet<&'v str> {
+    let listed = schema.get("properties").and_then(Json::as_object);
+    let maps = objects(values).into_iter().filter_map(Value::as_map);
+    let names = maps
+        .flat_map(|map| map.keys())
+        .filter_map(|name| name.as_str());
+    names
+        .filter(|name| !listed.is_some_and(|listed| listed.contains_key(*name)))
+        .collect()
 }
 
 /// Returns true if the field with this name can be named in a path. An argument named `result` cannot be distinguished
@@ -344,13 +383,42 @@ mod tests {
             "$defs": { "node": node },
         });
         assert_eq!(found(&tree), "root.key root.next");
-        let exact = marked_paths(Some(&tree)).join(" ");
-        let levels = "result.root.key result.root.next.key result.root.next.next.key";
-        assert!(exact.starts_with(levels), "{exact}");
-        assert!(exact.ends_with("next.next.key"), "{exact}");
         let same = json!({ "$defs": { "a": { "anyOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#" }] } },
             "$ref": "#/$defs/a", "properties": { "b": { "writeOnly": true } } });
         assert_eq!(found(&same), "b");
+    }
+
+    #[test]
+    fn a_value_shows_every_place_of_a_marked_part() {
+        let node = json!({ "properties": {
+            "key": { "writeOnly": true },
+            "next": { "items": { "$ref": "#/$defs/node" } },
+            "by.name": { "additionalProperties": { "$ref": "#/$defs/node" } },
+        } });
+        let schema = json!({ "$ref": "#/$defs/node", "$defs": { "node": node } });
+        let marked = |value: &Json| marked_paths(&schema, &Value::from_json(value)).join(" ");
+        let (mut value, mut path) = (json!({ "key": 1, "other": 2 }), "key".to_owned());
+        for _ in 0..20 {
+            value = json!({ "next": [{ "other": 3 }, value] });
+            path = format!("next.{path}");
+        }
+        assert_eq!(marked(&value), path);
+        assert_eq!(marked(&json!({ "next": [], "other": { "key": 1 } })), "");
+        let named = json!({ "by.name": { "a": { "key": 1 }, "b": { "next": { "key": null } } } });
+        assert_eq!(marked(&named), r"by\.name.a.key by\.name.b.next.key");
+        let many: Map<String, Json> = (0..=MAX_UNLISTED)
+            .map(|number| (number.to_string(), json!({ "key": 1 })))
+            .collect();
+        assert_eq!(marked(&json!({ "by.name": many })), r"by\.name");
+        // What is too deep to be searched is redacted as a whole.
+        for _ in 0..MAX_DEPTH {
+            value = json!({ "next": value });
+        }
+        let found = marked(&value);
+        assert!(
+            found.ends_with("next") && found.len() < path.len() + 5 * MAX_DEPTH,
+            "{found}"
+        );
     }
 
     /// Each level refers to the next one twice, so there are 2^40 paths.

@@ -89,10 +89,17 @@ impl RecordedCall {
         let mut outcome = self.outcome.clone();
         match &mut outcome {
             Recorded::Value(value) => {
-                redact(value, &sensitive_result(&self.signature));
+                redact(
+                    value,
+                    &sensitive_result(&self.signature, &Value::from_json(value)),
+                );
                 secrets.json(value);
             }
-            Recorded::Failure(error) => error.message = secrets.text(&error.message).into_owned(),
+            Recorded::Failure(error) => {
+                error.message = secrets.text(&error.message).into_owned();
+                let details = error.details.as_ref();
+                error.details = details.map(|details| details.redacted(secrets));
+            }
             Recorded::Unanswered => {}
         }
         let mut arguments = redacted_arguments(&self.signature, &self.arguments);

@@ -121,7 +121,6 @@ pub(crate) fn contract(
             output_schema.as_ref(),
             found,
         ),
-        unexpected_secrets: Vec::new(),
         target: known.named(section, "target", found),
         command: known.named(section, "command", found),
         open_world: section.flag("open_world", found),
@@ -137,6 +136,7 @@ pub(crate) fn contract(
             .schema
             .map(|schema| Arc::new(Contract::of_arguments(schema))),
         output_schema: output_schema.map(|schema| Arc::new(Contract::of_result(schema))),
+        received_schema: None,
         extra_arguments: arguments.extra,
         name,
         parameters: parameters.clone(),

@@ -10,7 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Signature, Validation};
+use planrun_lang::secrets::{Redactor, at_path, redact_json_path};
+use planrun_lang::types::{ErrorClass, Signature, Validation, sensitive_result};
 use planrun_lang::value::{Key, Map, Value};
 use rmcp::model::{CallToolResult, ContentBlock, ReadResourceResult, ResourceContents};
 use serde_json::Value as Json;
@@ -18,7 +19,7 @@ use serde_json::Value as Json;
 /// Returns the outcome of a call of a tool with this contract.
 pub(super) fn outcome(result: CallToolResult, signature: &Signature) -> CallOutcome {
     if result.is_error == Some(true) {
-        return Err(failure(&result, signature));
+        return Err(failure(result, signature));
     }
     if let Some(structured) = result.structured_content {
         return Ok(Answer::Json(structured));
@@ -64,13 +65,22 @@ pub(super) fn with_data(error: CallError, data: Option<&Json>) -> CallError {
     }
 }
 
-/// Returns the error of a call that the server reports as failed.
-fn failure(result: &CallToolResult, signature: &Signature) -> CallError {
+/// Returns the error of a call that the server reports as failed, without what the contract of the result declares
+/// secret: only a result keeps its secrets for the plan.
+fn failure(mut result: CallToolResult, signature: &Signature) -> CallError {
+    let mut secrets = Redactor::default();
+    if let Some(structured) = &mut result.structured_content {
+        let value = Value::from_json(structured);
+        for path in sensitive_result(signature, &value) {
+            at_path(&value, &path, &mut |secret| secrets.add_value(secret));
+            redact_json_path(structured, &path);
+        }
+    }
     let texts = texts(&result.content);
     let message = match (&*texts, &result.structured_content) {
         ("", Some(structured)) => structured.to_string(),
         ("", None) => format!("{} failed without a reason", signature.path()),
-        (texts, _) => texts.to_owned(),
+        (texts, _) => secrets.text(texts).into_owned(),
     };
     let error = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
     with_data(error, result.structured_content.as_ref())
@@ -209,6 +219,25 @@ mod tests {
             Ok(Answer::Value(value)) => Ok(value.to_json()),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    #[test]
+    fn a_failure_has_no_secrets_of_the_result() {
+        let structured = json!({ "pin": "s3cret-0815", "left": 2 });
+        let result = json!({
+            "isError": true,
+            "content": [{ "type": "text", "text": structured.to_string() }],
+            "structuredContent": structured,
+        });
+        let signature = Signature {
+            sensitive: vec!["result.pin".into()],
+            ..Signature::unknown("notes".into(), "search".into())
+        };
+        let error = outcome(serde_json::from_value(result).unwrap(), &signature).unwrap_err();
+        let redacted = json!({ "pin": "[redacted]", "left": 2 });
+        assert_eq!(error.details.unwrap().json(), &redacted);
+        assert!(error.message.contains("[redacted]"), "{}", error.message);
+        assert!(!error.message.contains("s3cret"), "{}", error.message);
     }
 
     #[test]

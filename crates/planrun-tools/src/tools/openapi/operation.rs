@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use planrun_lang::types::{
-    Contract, Effect, Signature, Type, from_schema, marked_paths, method_effect, sensitive_paths,
+    Contract, Effect, Signature, Type, from_schema, method_effect, sensitive_paths,
 };
 use reqwest::Method;
 use serde_json::{Map, Value as Json, json};
@@ -154,13 +154,13 @@ pub(super) fn read(
         effect_declared: true,
         raises: responses.raises(),
         sensitive: sensitive_paths(Some(&input), output.schema.as_ref()),
-        unexpected_secrets: marked_paths(output.received.as_ref()),
         deprecated: found.operation.flag("deprecated").then(Arc::default),
         key_argument,
         input_schema: Some(Arc::new(Contract::of_arguments(input))),
         output_schema: output
             .schema
             .map(|schema| Arc::new(Contract::of_result(schema))),
+        received_schema: output.received.map(Arc::new),
         ..Signature::unknown(namespace.clone(), name.into())
     };
     Ok(Operation {

@@ -1,10 +1,13 @@
 //! Interprets the answers of an operation: its value, or the class of its failure.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::ErrorClass;
+use planrun_lang::secrets::redact_json_path;
+use planrun_lang::types::{ErrorClass, marked_paths};
+use planrun_lang::value::Value;
 use reqwest::header::HeaderMap;
 use serde_json::{Value as Json, json};
 
@@ -26,7 +29,12 @@ pub struct Declared {
     pub status: Status,
     /// Its media type, encoding and schema; `None` for an empty body.
     pub content: Option<(String, Content, Option<Json>)>,
+    /// The schema of a failure with its secrets, which are redacted; `None` if nothing is marked.
+    received: Option<Json>,
 }
+
+/// Words in documents that mark secrets in schemas.
+const MARKS: [&str; 3] = ["writeOnly", "password", "x-sensitive"];
 
 /// The statuses that an answer is declared for, most specific first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,7 +87,7 @@ type Found<'d> = (Status, Option<(&'d str, Content, At<'d>)>);
 pub(super) struct Output {
     /// The schema of the fields that the server sends; `None` if it is not declared.
     pub schema: Option<Json>,
-    /// The same with the `writeOnly` fields, which a server may send nevertheless; `None` if the document has none.
+    /// The same with the `writeOnly` fields, which a server may send nevertheless; `None` if nothing is marked.
     pub received: Option<Json>,
 }
 
@@ -108,30 +116,42 @@ pub(super) fn read(schemas: &Schemas, operation: &At) -> Result<(Responses, Outp
         found.push((status, content));
     }
     found.sort_by_key(|(status, _)| *status);
-    let alone = |media: &At| {
-        let mut bundle = schemas.bundle(Direction::Response);
-        let copied = bundle.add(media.get("schema")?.json);
+    let alone = |(content, media): (Content, &At), direction| {
+        let schema = media.get("schema").filter(|_| content == Content::Json)?;
+        let mut bundle = schemas.bundle(direction);
+        let copied = bundle.add(schema.json);
         Some(bundle.finish(copied))
     };
-    let declared = found.iter().map(|(status, content)| Declared {
-        status: *status,
-        content: content.as_ref().map(|(media_type, content, media)| {
-            let schema = (*content == Content::Json).then(|| alone(media)).flatten();
-            ((*media_type).to_owned(), *content, schema)
-        }),
+    // What is received has the same schemas, so they do not count again.
+    let uncounted = |copy: &dyn Fn() -> Option<Json>| {
+        let left = schemas.left.get();
+        let copied = copy();
+        schemas.left.set(left);
+        copied
+    };
+    let has_marks = MARKS.iter().any(|mark| schemas.document.mentions(mark));
+    let declared = found.iter().map(|(status, content)| {
+        let received = content
+            .as_ref()
+            .filter(|_| has_marks && !status.is_success());
+        let received = received.and_then(|(_, content, media)| {
+            uncounted(&|| alone((*content, media), Direction::Received))
+        });
+        Declared {
+            status: *status,
+            content: content.as_ref().map(|(media_type, content, media)| {
+                let schema = alone((*content, media), Direction::Response);
+                ((*media_type).to_owned(), *content, schema)
+            }),
+            received,
+        }
     });
     let responses = Responses {
         declared: declared.collect(),
     };
-    let schema = output(schemas.bundle(Direction::Response), &responses, &found);
-    let received = || {
-        // It is the same schema, so it does not count again.
-        let left = schemas.left.get();
-        let received = output(schemas.bundle(Direction::Received), &responses, &found);
-        schemas.left.set(left);
-        received
-    };
-    let received = schemas.document.mentions("writeOnly").then(received);
+    let output = |direction| output(schemas.bundle(direction), &responses, &found);
+    let schema = output(Direction::Response);
+    let received = has_marks.then(|| uncounted(&|| output(Direction::Received)));
     let received = received.flatten();
     Ok((responses, Output { schema, received }))
 }
@@ -219,8 +239,18 @@ impl Responses {
             let content = declared.and_then(|one| one.content.as_ref());
             return value(response, content.map(|(_, content, _)| *content), path);
         }
-        let json = serde_json::from_slice::<Json>(&response.body).unwrap_or_default();
-        let detail = failure_detail(json.as_object(), &response.body);
+        let mut json = serde_json::from_slice::<Json>(&response.body).unwrap_or_default();
+        let mut body = Cow::Borrowed(&response.body[..]);
+        if let Some(received) = declared.and_then(|one| one.received.as_ref()) {
+            let secrets = marked_paths(received, &Value::from_json(&json));
+            for secret in &secrets {
+                redact_json_path(&mut json, secret);
+            }
+            if !secrets.is_empty() {
+                body = Cow::Owned(json.to_string().into_bytes());
+            }
+        }
+        let detail = failure_detail(json.as_object(), &body);
         if let Some(error) = failure(response.status, &response.headers, now, path, &detail) {
             return Err(error.with_details(&json));
         }

@@ -176,6 +176,7 @@ impl Bundle<'_, '_> {
         for (keyword, value) in object {
             let value = match keyword.as_str() {
                 "$ref" => continue,
+                "x-sensitive" => value.clone(),
                 word if DROPPED.contains(&word) || word.starts_with("x-") => continue,
                 "required" => self.required(object, value),
                 word if NAMED.contains(&word) => self.named(object, value, depth),
