@@ -291,6 +291,24 @@ fn an_agent_calls_its_own_tools_and_answers() {
 }
 
 #[test]
+fn a_model_does_not_see_what_a_contract_declares_secret() {
+    let desk = DESK.replace(
+        "returns: { type: array, items: { type: string } }
+    mock: [ { data: [hot, cold] } ]",
+        "returns: { type: object, properties: { id: { type: string }, pin: { type: string, format: password } } }
+    mock: { id: hot, pin: s3cret-0815 }",
+    );
+    let plan = "use desk\nplan p() -> string {\n    step did = ask desk(\"Which is hot?\") -> string\n    reply did\n}\n";
+    let turns = "- { calls: [{ name: find, arguments: { customer: Li } }] }\n- { text: the first }";
+    let setup = ModelProject::new(&desk, turns, &[("p.plan", plan)]);
+    let output = setup.program(&["run", "p.plan"]).run();
+    assert_eq!(output.stdout, "the first\n", "{output:?}");
+    let requests = Json::from(setup.requests()).to_string();
+    assert!(requests.contains("[redacted]"), "{requests}");
+    assert!(!requests.contains("s3cret"), "{requests}");
+}
+
+#[test]
 fn an_argument_that_the_tool_does_not_declare_is_refused() {
     let plan =
         "plan p() -> string {\n    step did = ask desk(\"Close 7\") -> string\n    reply did\n}\n";

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{CallKind, Contract, ErrorClass, Signature, Validation, decode};
+use planrun_lang::secrets::redact_paths;
+use planrun_lang::types::{
+    CallKind, Contract, ErrorClass, Signature, Validation, decode, sensitive_result,
+};
 use planrun_lang::value::Value;
 use planrun_tools::contract::arguments_type;
 use planrun_tools::host::random_hex;
@@ -212,7 +215,7 @@ impl Agent<'_> {
             Err(error) => error.sent == Sent::Answered,
         };
         match outcome {
-            Ok(answer) => Ok(shortened(answer)),
+            Ok(answer) => Ok(shortened(&without_secrets(answer, &tool.signature))),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -248,12 +251,20 @@ fn arguments(
         .map_err(|mismatch| format!("the arguments do not fit: {mismatch}"))
 }
 
-/// Returns the answer as text, truncated for the model.
-fn shortened(answer: Answer) -> String {
-    let mut text = match answer {
-        Answer::Value(Value::String(text)) => text.to_string(),
-        Answer::Value(value) => value.to_json().to_string(),
-        Answer::Json(json) => json.to_string(),
+/// Returns the result of a tool without what its contract declares secret: only plans and tools get that.
+fn without_secrets(answer: Answer, signature: &Signature) -> Value {
+    let value = match answer {
+        Answer::Value(value) => value,
+        Answer::Json(json) => Value::from_json(&json),
+    };
+    redact_paths(&value, &sensitive_result(signature, &value))
+}
+
+/// Returns the result as text, truncated for the model.
+fn shortened(result: &Value) -> String {
+    let mut text = match result {
+        Value::String(text) => text.to_string(),
+        other => other.to_json().to_string(),
     };
     if text.len() > MAX_RESULT_BYTES {
         let all = text.len();
