@@ -112,6 +112,40 @@ fn without_times(mut document: Json) -> Json {
 }
 
 #[test]
+fn the_inputs_of_a_run_are_printed_as_it_can_read_them_again_without_its_secrets() {
+    let plan = "type Login = { user: string, password: secret }
+plan p(login: Login, note: string, at: timestamp, 等待: duration = 1m) -> int {
+    reply size(note)
+}
+";
+    let inputs = json!({
+        "login": { "user": "ann", "password": "hunter2-c0rrect" },
+        "note": "not hunter2-c0rrect",
+        "at": "2026-03-02T09:00:00Z",
+        "等待": "5m",
+    });
+    let place = folder([("a.plan", plan), ("in.json", &inputs.to_string())]);
+    run(&place, &["a.plan", "--input", "in.json", "--run-id", "r"]);
+    let printed = run_in(&place, &["runs", "show", "r", "--inputs"]);
+    let expected = json!({
+        "login": { "user": "ann", "password": "[redacted]" },
+        "note": "not [redacted]",
+        "at": "2026-03-02T09:00:00Z",
+        "等待": "300s",
+    });
+    assert_eq!(printed.json(), expected, "{printed:?}");
+    let document = run_in(
+        &place,
+        &["runs", "show", "r", "--inputs", "--format", "json"],
+    );
+    let expected = json!({ "version": 1, "run": "r", "plan": "p", "inputs": expected });
+    assert_eq!(document.json(), expected, "{document:?}");
+    fs::write(place.path().join("again.json"), printed.stdout).unwrap();
+    let again = run(&place, &["a.plan", "--input", "again.json"]);
+    assert_eq!(again["reply"], 14, "{again}");
+}
+
+#[test]
 fn what_a_run_was_told_to_leave_out_is_not_shown_as_if_it_had_happened() {
     let place = project();
     let id = ["--run-id", "r", "--mock", "--plan", "stepwise"];

@@ -22,12 +22,17 @@ pub struct Arguments {
     /// Id of the run, or a prefix of it
     #[arg(value_name = "RUN")]
     run: String,
-    /// Output format; the JSON is that of `planrun run`, or has the text of the plan with `--plan`
+    /// Output format; the JSON is that of `planrun run`, or has the text of the plan with `--plan`, the inputs with
+    /// `--inputs`
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
     /// Print the text of the plan that the run executes, and that an approval was given for, instead of its steps
     #[arg(long)]
     plan: bool,
+    /// Print the inputs that the run was given instead of its steps: the JSON object that `planrun run --input` reads, with
+    /// secrets redacted
+    #[arg(long, conflicts_with = "plan")]
+    inputs: bool,
 }
 
 /// Width of the bars of the timeline, in columns.
@@ -38,6 +43,10 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     let row = recorded.summary();
     if arguments.plan {
         print_plan(&recorded, arguments.format, terminal)?;
+        return Ok(Exit::Fine);
+    }
+    if arguments.inputs {
+        print_inputs(&recorded, arguments.format, terminal)?;
         return Ok(Exit::Fine);
     }
     let outcome = wait(recorded.outcome())??;
@@ -94,6 +103,20 @@ fn print_plan(recorded: &RecordedRun, format: Format, terminal: Terminal) -> Res
             "plan": recorded.plan(),
             "file": recorded.file(),
             "text": recorded.text(),
+        })),
+    }
+}
+
+/// Prints the inputs of a run.
+fn print_inputs(recorded: &RecordedRun, format: Format, terminal: Terminal) -> Result<(), Failure> {
+    let inputs = recorded.redacted_inputs()?;
+    match format {
+        Format::Human => terminal.print_document(&inputs),
+        Format::Json => terminal.print_document(&json!({
+            "version": 1,
+            "run": recorded.summary().run,
+            "plan": recorded.plan(),
+            "inputs": inputs,
         })),
     }
 }

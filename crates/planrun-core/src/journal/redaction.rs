@@ -114,6 +114,11 @@ impl EventRedactor {
         self.redactor.text(text)
     }
 
+    /// Redacts secrets in JSON.
+    pub fn json(&self, json: &mut Json) {
+        self.redactor.json(json);
+    }
+
     /// Returns a stored large value with secrets redacted.
     #[must_use]
     pub fn content(&self, digest: &str, content: Vec<u8>) -> Vec<u8> {

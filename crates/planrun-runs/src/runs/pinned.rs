@@ -225,6 +225,15 @@ impl Pinned {
         Ok(())
     }
 
+    /// Returns the inputs as JSON, with those that are sensitive redacted.
+    ///
+    /// # Errors
+    /// Returns an error if an input is not a typed value.
+    pub(super) fn redacted_inputs(&self) -> Result<Json, Error> {
+        let inputs = Value::object(self.inputs()?.0);
+        Ok(redact_paths(&inputs, &self.sensitive).to_json())
+    }
+
     /// Returns the document with sensitive inputs redacted.
     pub(super) fn redacted(mut self) -> Vec<u8> {
         for path in &self.sensitive {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use planrun_lang::protocol::RunState;
+use serde_json::Value as Json;
 
 use super::job::Job;
 use super::pinned::Pinned;
+use super::redaction::redaction;
 use super::replay::{read_events, replay};
 use super::{Error, Inputs, Journal, Planrun, RunSummary};
 use crate::journal::store::RunRow;
@@ -95,6 +97,16 @@ impl RecordedRun {
     #[must_use]
     pub fn plan(&self) -> &str {
         &self.pinned.plan
+    }
+
+    /// Returns the inputs of the run as a JSON object, with its secrets redacted.
+    ///
+    /// # Errors
+    /// Returns an error if the record of the run cannot be used.
+    pub fn redacted_inputs(&self) -> Result<Json, Error> {
+        let mut inputs = self.pinned.redacted_inputs()?;
+        redaction(&self.journal, &self.row.run)?.json(&mut inputs);
+        Ok(inputs)
     }
 
     /// Checks the pinned plan again, and returns it with its inputs.
