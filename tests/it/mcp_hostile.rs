@@ -227,6 +227,7 @@ fn names_and_texts_of_a_server_draw_nothing() {
 fn a_list_that_does_not_end_or_goes_too_deep_is_refused() {
     for (mode, part) in [
         ("pages", "more than 1000 pages"),
+        ("heavy", "or 33554432 bytes"),
         (
             "circle",
             "the list does not end: the server refers to the same page twice",

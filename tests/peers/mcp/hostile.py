@@ -18,6 +18,9 @@ NAMES = ["../../x", "a\x1b[2Jb", "call", "\u202e", "", "x" * 5000]
 
 
 def tools(cursor):
+    if mode == "heavy":
+        return {"tools": [{**PLAIN, "name": f"tool-{cursor}", "description": "x" * (12 << 20)}],
+                "nextCursor": str(int(cursor or 0) + 1)}
     if mode == "pages":
         return {"tools": [{**PLAIN, "name": f"tool-{cursor}"}], "nextCursor": str(int(cursor or 0) + 1)}
     if mode == "circle":

@@ -36,6 +36,8 @@ const RESOURCE: &str = "resource";
 const MAX_TOOLS: usize = 10_000;
 /// Maximum number of pages of the list of tools.
 const MAX_PAGES: usize = 1_000;
+/// Maximum size of the list of tools, as JSON.
+const MAX_LIST_BYTES: usize = 32 * 1024 * 1024;
 
 /// An open connection.
 pub(super) struct Connection {
@@ -58,7 +60,9 @@ struct Known {
 pub(super) enum ListError {
     #[error("{}", innermost(.0))]
     Service(#[from] ServiceError),
-    #[error("the list has more than {MAX_PAGES} pages or {MAX_TOOLS} tools")]
+    #[error(
+        "the list has more than {MAX_PAGES} pages, {MAX_TOOLS} tools or {MAX_LIST_BYTES} bytes"
+    )]
     Endless,
     #[error("the list does not end: the server refers to the same page twice")]
     Circular,
@@ -171,16 +175,18 @@ impl Connection {
     }
 
     async fn list(&self) -> Result<BTreeMap<String, OfferedTool>, ListError> {
-        let mut tools = BTreeMap::new();
+        let (mut tools, mut bytes) = (BTreeMap::new(), 0);
         let mut cursor: Option<String> = None;
         // Hashes of the cursors, which may be long.
         let mut seen = BTreeSet::new();
         for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let page = self.service.peer().list_tools(Some(params)).await?;
-            let listed = page.tools.into_iter();
-            tools.extend(listed.map(|tool| (tool.name.to_string(), offered(tool))));
-            if tools.len() > MAX_TOOLS {
+            for tool in page.tools {
+                bytes += serde_json::to_vec(&tool).map_or(0, |json| json.len());
+                tools.insert(tool.name.to_string(), offered(tool));
+            }
+            if tools.len() > MAX_TOOLS || bytes > MAX_LIST_BYTES {
                 return Err(ListError::Endless);
             }
             let Some(next) = page.next_cursor else {
