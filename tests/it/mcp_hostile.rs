@@ -243,6 +243,17 @@ fn a_list_that_does_not_end_or_goes_too_deep_is_refused() {
 }
 
 #[test]
+fn the_message_of_a_failure_is_kept_up_to_its_bound() {
+    for mode in ["talk", "talk-error"] {
+        for server in Hostile::both(mode, "notes.call()") {
+            let output = server.run();
+            fails_with(&output, &["éé… (4000000 bytes in total)"]);
+            assert!(output.stderr.len() < 20_000, "{}", output.stderr.len());
+        }
+    }
+}
+
+#[test]
 fn content_that_is_none_fails_the_step() {
     for server in Hostile::both("bomb", "notes.call()") {
         fails_with(&server.run(), &["validation.result", "not valid base64"]);

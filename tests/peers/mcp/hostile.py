@@ -83,6 +83,10 @@ def armed(request):
         yield line({"id": request["id"], "result": {"content": [{"type": "image", "mimeType": ESCAPES, "data": "????"}]}})
     elif mode == "nan":
         yield b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [], "structuredContent": {"n": NaN}}}' % request["id"]
+    elif mode == "talk":
+        yield result(request, "é" * 2_000_000, isError=True)
+    elif mode == "talk-error":
+        yield line({"id": request["id"], "error": {"code": -32602, "message": "é" * 2_000_000}})
     elif mode == "hang":
         yield b""
         while True:

@@ -2,6 +2,7 @@
 
 mod details;
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 pub use details::{Details, MAX_DETAILS};
@@ -11,6 +12,9 @@ use crate::protocol::Sent;
 use crate::types::{Denied, ErrorClass};
 use crate::value::Value;
 use serde_json::Value as Json;
+
+/// Maximum size of the message of a failure, in bytes; the rest of a longer one is left out.
+const MAX_MESSAGE: usize = 16 * 1024;
 
 /// The answer of a tool. JSON comes from outside and still has to be checked and decoded by the declared type.
 #[derive(Clone, Debug)]
@@ -34,11 +38,19 @@ pub struct CallError {
 }
 
 impl CallError {
-    /// Creates a failure for which the server requests no wait.
+    /// Creates a failure for which the server requests no wait. A message of more than 16 KiB is truncated, because it is
+    /// copied to every event and report of the failure.
     pub fn new(class: ErrorClass, message: impl Into<String>, sent: Sent) -> Self {
+        let mut message = message.into();
+        let all = message.len();
+        if all > MAX_MESSAGE {
+            message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+            // Writing to a string cannot fail.
+            let _ = write!(message, "… ({all} bytes in total)");
+        }
         Self {
             class,
-            message: message.into(),
+            message,
             sent,
             retry_after: None,
             details: None,
