@@ -66,7 +66,7 @@ impl Double {
             price: None,
         };
         let limit = ProjectLimit::default();
-        let model = HttpModel::new(settings, None, Arc::new(RealHost), &limit);
+        let model = HttpModel::new(settings, (None, &[]), Arc::new(RealHost), &limit);
         model.map_err(|error| error.to_string())
     }
 }

@@ -440,6 +440,20 @@ async fn no_error_tells_the_key() {
     assert_eq!(model.secrets().text(KEY), "[redacted]");
 }
 
+#[tokio::test]
+async fn no_answer_tells_the_key() {
+    let turns = format!(
+        "- {{ reasoning: 'Is it {KEY}?', text: 'It is {KEY}.', calls: [{{ name: a, arguments: {{ k: {KEY} }} }}] }}"
+    );
+    for api in ["chat", "responses", "messages"] {
+        let (answer, _) = answer(&turns, &format!(", api: {api}")).await;
+        let turn = answer.unwrap();
+        assert_eq!(turn.text, "It is [redacted].", "{api}");
+        assert_eq!(turn.calls[0].arguments, "{\"k\":\"[redacted]\"}", "{api}");
+        assert!(!format!("{turn:?}").contains("hunter2"), "{api}: {turn:?}");
+    }
+}
+
 #[test]
 fn what_models_are_sent_is_secret() {
     let file = "env: [KEY]\nmodels: { m: { base_url: 'http://a/v1', model: tiny, key: KEY } }\n";

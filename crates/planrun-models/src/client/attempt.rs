@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use planrun_lang::secrets::Redactor;
 use planrun_tools::host::Host;
 use planrun_tools::project::ModelApi;
 use planrun_tools::tools::http::{HttpClient, HttpRequest, retry_after};
 use reqwest::Response;
 
+use super::clean_parts::CleanParts;
 use super::deadline::{Limits, TokenDeadline};
 use crate::model::{ErrorKind, ModelError, PartSender};
 use crate::wire::{Reader, failure};
@@ -22,14 +24,27 @@ pub(super) struct Attempt<'a> {
     pub host: &'a dyn Host,
     pub api: ModelApi,
     pub limits: Limits,
+    /// The credentials that the request contains.
+    pub secrets: &'a Redactor,
 }
 
 impl Attempt<'_> {
-    /// Sends the request, and passes the parts of its answer to `sender`.
+    /// Sends the request, and passes the parts of its answer to `sender`, without secrets.
     pub(super) async fn run(
         &self,
         request: HttpRequest,
         sender: &mut PartSender,
+    ) -> Result<(), ModelError> {
+        let mut parts = CleanParts::new(self.secrets, sender);
+        let ended = self.receive(request, &mut parts).await;
+        parts.flush().await;
+        ended
+    }
+
+    async fn receive(
+        &self,
+        request: HttpRequest,
+        sender: &mut CleanParts<'_>,
     ) -> Result<(), ModelError> {
         let mut deadline = TokenDeadline::new(self.limits);
         let opened = deadline.wait(self.client.open(request)).await?;

@@ -59,21 +59,21 @@ impl fmt::Debug for HttpModel {
 }
 
 impl HttpModel {
-    /// Creates a model with these settings and this key, if the project is allowed to reach its server. Sends nothing
-    /// yet.
+    /// Creates a model with these settings and this key, if the project is allowed to reach its server. What is `known` to be secret is
+    /// redacted in its answers and errors. Sends nothing yet.
     ///
     /// # Errors
     /// Returns an error if the key cannot be sent as a header, or the server may not be reached.
     pub fn new(
         settings: ModelSettings,
-        key: Option<&str>,
+        (key, known): (Option<&str>, &[String]),
         host: Arc<dyn Host>,
         limit: &ProjectLimit,
     ) -> Result<Self, ModelError> {
         let endpoint = wire::endpoint(settings.api, &settings.base_url);
         let mut secrets = Redactor::default();
         let in_url = credentials_in_address(settings.base_url.as_str());
-        for secret in in_url.iter().map(String::as_str).chain(key) {
+        for secret in in_url.iter().chain(known) {
             secrets.add(secret);
         }
         let headers = wire::headers(settings.api, key).map_err(|_| {
@@ -150,6 +150,7 @@ impl Shared {
             client: &self.client,
             host: &*self.host,
             api: settings.api,
+            secrets: &self.secrets,
             limits: Limits {
                 first_token: settings.first_token.unwrap_or(DEFAULT_FIRST_TOKEN),
                 between_tokens: settings.between_tokens.unwrap_or(DEFAULT_BETWEEN_TOKENS),

@@ -1,6 +1,7 @@
 //! Models behind an HTTP API, and the choice of a model for a project.
 
 mod attempt;
+mod clean_parts;
 mod deadline;
 mod http;
 mod models;

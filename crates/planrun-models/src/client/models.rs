@@ -68,7 +68,8 @@ impl Models {
             })?),
         };
         let host = Arc::clone(&self.host);
-        HttpModel::new(settings.clone(), key.as_deref(), host, &self.limit)
+        let secret = (key.as_deref(), &*self.secrets());
+        HttpModel::new(settings.clone(), secret, host, &self.limit)
     }
 
     /// Returns the credentials that requests send: the keys, and those in the base URL of the environment.
@@ -129,12 +130,8 @@ impl Models {
             price: None,
         };
         let key = self.variable(KEY);
-        HttpModel::new(
-            settings,
-            key.as_deref(),
-            Arc::clone(&self.host),
-            &self.limit,
-        )
+        let secret = (key.as_deref(), &*self.secrets());
+        HttpModel::new(settings, secret, Arc::clone(&self.host), &self.limit)
     }
 
     fn variable(&self, name: &str) -> Option<String> {
