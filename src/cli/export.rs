@@ -137,8 +137,18 @@ fn fixed(
     else {
         return Ok(Exit::Findings);
     };
-    let text = instance::text(&checked, &arguments.inputs, arguments.name.as_deref())?;
-    let source = SourceFile::new(checked.source.name().replace(json::ENDING, ".plan"), text);
+    let made = instance::of(&checked, &arguments.inputs, arguments.name.as_deref())?;
+    for caller in &made.removed {
+        let called = &checked.plan.name;
+        let note = format!(
+            "note: `{caller}` is not copied, since it calls `{called}` with all its inputs"
+        );
+        terminal.note(&visible_text(&note));
+    }
+    let source = SourceFile::new(
+        checked.source.name().replace(json::ENDING, ".plan"),
+        made.text,
+    );
     let mut findings = workspace.check(&source).diagnostics;
     findings.retain(Diagnostic::is_error);
     if !findings.is_empty() {

@@ -1,5 +1,8 @@
 //! Specialization of a plan: some of its inputs become values in its body, and it gets a new name.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use planrun_lang::format;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::{ast, json, parse};
@@ -8,17 +11,25 @@ use super::Failure;
 use planrun_runs::runs::{CheckedPlan, parse_input};
 use planrun_test::plantest::explore::{literal, word};
 
-/// Returns the canonical text of the file with these inputs of the plan fixed and the plan renamed. Tests are
-/// removed: they are about the original plan.
+/// A file with some inputs of one of its plans fixed.
+pub struct Instance {
+    /// Its canonical text.
+    pub text: String,
+    /// Names of the plans that were removed from it.
+    pub removed: BTreeSet<Arc<str>>,
+}
+
+/// Returns the file with these inputs of the plan fixed and the plan renamed. Tests, and with fixed inputs the plans that
+/// call it, are removed: they are about the original plan.
 ///
 /// # Errors
 /// Returns an error if an input is unknown, has a value of the wrong type, or is secret, or if the plan is nested too
 /// deeply.
-pub fn text(
+pub fn of(
     checked: &CheckedPlan,
     inputs: &[(String, String)],
     name: Option<&str>,
-) -> Result<String, Failure> {
+) -> Result<Instance, Failure> {
     let parsed = parse(&checked.source);
     let deep = || Failure::Environment("the plan is nested too deeply".to_owned());
     let file = checked.source.name().replace(json::ENDING, ".plan");
@@ -28,8 +39,34 @@ pub fn text(
         SourceFile::new(&*file, checked.source.text())
     };
     let fixed = fixed(checked, inputs)?;
-    let made = SourceFile::new(&*file, edited(&written, &checked.plan.name, &fixed, name));
-    format::print(&parse(&made).file).ok_or_else(deep)
+    let removed = if fixed.is_empty() {
+        BTreeSet::new()
+    } else {
+        callers(&parsed.file, &checked.plan.name)
+    };
+    let plan = &checked.plan.name;
+    let made = SourceFile::new(&*file, edited(&written, plan, &fixed, name, &removed));
+    let text = format::print(&parse(&made).file).ok_or_else(deep)?;
+    Ok(Instance { text, removed })
+}
+
+/// Returns the names of the plans that call a plan, themselves or through another one.
+fn callers(file: &ast::File, plan: &str) -> BTreeSet<Arc<str>> {
+    let mut found = BTreeSet::new();
+    let mut waiting: Vec<Arc<str>> = vec![plan.into()];
+    while let Some(called) = waiting.pop() {
+        for item in &file.items {
+            let ast::ItemKind::Plan(other) = &item.kind else {
+                continue;
+            };
+            let mut places = Vec::new();
+            calls(&other.body, &called, &mut places);
+            if !places.is_empty() && found.insert(other.name.text.clone()) {
+                waiting.push(other.name.text.clone());
+            }
+        }
+    }
+    found
 }
 
 /// Parses the given inputs, and returns them as literals of the language.
@@ -52,18 +89,22 @@ fn fixed(
 }
 
 /// Returns the text of a file with these inputs of the plan fixed and the plan renamed, also where other plans of the
-/// file call it, and without tests.
+/// file call it, without tests and without the plans to remove.
 fn edited(
     source: &SourceFile,
     plan: &str,
     fixed: &[(String, String)],
     name: Option<&str>,
+    removed: &BTreeSet<Arc<str>>,
 ) -> String {
     let parsed = parse(source);
     let mut edits: Vec<(Span, String)> = Vec::new();
     for item in &parsed.file.items {
         match &item.kind {
             ast::ItemKind::Test(_) => edits.push((item.span, String::new())),
+            ast::ItemKind::Plan(other) if removed.contains(&other.name.text) => {
+                edits.push((item.span, String::new()));
+            }
             ast::ItemKind::Plan(found) if *found.name.text == *plan => {
                 edits.push((
                     Span::new(

@@ -667,6 +667,43 @@ fn a_renamed_plan_is_called_by_its_new_name() {
     assert_eq!((made.status, made.stdout), (0, expected), "{}", made.stderr);
 }
 
+/// The callers pass the input that is fixed, so they are about the original plan, as its tests are.
+#[test]
+fn plans_that_call_a_plan_are_not_copied_if_an_input_is_fixed() {
+    let kept = "plan part(n: int) -> int {\n    reply n\n}\n";
+    let text = format!(
+        "{kept}\n/// Adds.\nplan add(n: int, m: int) -> int {{\n    step a = part(n: n)\n    reply a + m\n}}\n\n\
+         /// Calls.\nplan caller(n: int) -> int {{\n    step a = add(n: n, m: 1)\n    reply a\n}}\n\n\
+         // Above.\nplan outer(n: int) -> int {{\n    step a = caller(n: n)\n    reply a\n}}\n"
+    );
+    let folder = folder([("a.plan", text.as_str())]);
+    let made = planrun(["export", "a.plan", "--plan", "add", "-i", "m=2"])
+        .within(folder.path())
+        .run();
+    let expected = format!(
+        "{kept}\n/// Adds.\nplan add(n: int) -> int {{\n    let m: int = 2\n    step a = part(n: n)\n    reply a + m\n}}\n"
+    );
+    let without_comments: String = made
+        .stdout
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with("// "))
+        .collect();
+    assert_eq!(
+        (made.status, without_comments.trim_end()),
+        (0, expected.trim_end()),
+        "{}",
+        made.stderr
+    );
+    for caller in ["caller", "outer"] {
+        assert!(
+            made.stderr
+                .contains(&format!("note: `{caller}` is not copied")),
+            "{}",
+            made.stderr
+        );
+    }
+}
+
 /// Comments have no escapes, so a character of the documentation that nobody sees is written out.
 #[test]
 fn documentation_is_exported_without_hidden_characters() {
