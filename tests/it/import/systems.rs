@@ -57,6 +57,48 @@ fn status(ran: &Ran, path: &str) -> StepState {
         .status
 }
 
+/// `States.TaskFailed` is every failure of a task except that of its time limit.
+#[tokio::test(start_paused = true)]
+async fn a_failed_task_is_retried_and_caught_whatever_its_class() {
+    let machine = json!({
+        "StartAt": "Ask",
+        "States": {
+            "Ask": {
+                "Type": "Task", "Resource": "arn:aws:lambda:eu-west-1:1:function:ask", "Parameters": {"n": 1},
+                "Retry": [{"ErrorEquals": ["States.TaskFailed"], "MaxAttempts": 1}],
+                "Catch": [{"ErrorEquals": ["States.TaskFailed"], "Next": "Caught"}], "End": true,
+            },
+            "Caught": {"Type": "Pass", "Result": "caught", "End": true},
+        },
+    });
+    let source = SourceFile::new("machine.json", machine.to_string());
+    let made = planrun_import::import(&source, None, "machine", &Tools::default()).unwrap();
+    let classes = [
+        ("tool.sold_out", 2, "caught"),
+        ("auth.authorization", 2, "caught"),
+        ("transient.unavailable", 2, "caught"),
+        ("transient.rate_limited", 2, "caught"),
+        ("transient.timeout", 1, "transient.timeout"),
+    ];
+    for (class, calls, end) in classes {
+        let fail = || Script::Fail(class, Sent::No);
+        let ran = World::new()
+            .tool("lambda.ask", [fail(), fail()])
+            .run(&made.text)
+            .await;
+        let found = match ran.outcome.state {
+            RunState::Completed => ran.reply().as_str().unwrap().to_owned(),
+            _ => ran.class(),
+        };
+        assert_eq!(
+            (ran.seen.len(), found.as_str()),
+            (calls, end),
+            "{class}: {}",
+            made.text
+        );
+    }
+}
+
 /// S3-7 and S3-8: each task starts the next, and a mail that two tasks trigger is sent once.
 #[tokio::test(start_paused = true)]
 async fn a_board_calls_its_agents_in_order() {

@@ -169,6 +169,15 @@ fn report_left_out(state: &State<'_>, draft: &mut Draft<'_>) {
     }
 }
 
+/// The classes of `States.TaskFailed`: all failures of a task except those of its time limit.
+const TASK_FAILED: [&str; 5] = [
+    "tool",
+    "auth",
+    "transient.network",
+    "transient.rate_limited",
+    "transient.unavailable",
+];
+
 /// Returns the classes that an entry of `Catch` or `Retry` names; `None` for all.
 pub fn classes(entry: &Node) -> Option<Vec<String>> {
     let names = items(entry, "ErrorEquals");
@@ -177,9 +186,14 @@ pub fn classes(entry: &Node) -> Option<Vec<String>> {
         if name == "States.ALL" {
             return None;
         }
-        let class = error_class(name);
-        if !classes.contains(&class) {
-            classes.push(class);
+        let named = match name {
+            "States.TaskFailed" => TASK_FAILED.map(str::to_owned).to_vec(),
+            name => vec![error_class(name)],
+        };
+        for class in named {
+            if !classes.contains(&class) {
+                classes.push(class);
+            }
         }
     }
     (!classes.is_empty()).then_some(classes)
