@@ -4,7 +4,7 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, TemplatePart}
 
 use super::data::Scope;
 use crate::document;
-use crate::expression::{ONE, within_bounds};
+use crate::expression::{ONE, added, only_list, within_bounds};
 use crate::tree;
 
 /// The deepest nesting of calls.
@@ -130,8 +130,8 @@ fn of_few(name: &str, arguments: Vec<Expr>) -> Option<Result<Expr, String>> {
     let base64 =
         |called: &str, value: Expr| tree::method(tree::variable("base64"), called, vec![value]);
     Some(Ok(match (name, count) {
-        ("ArrayContains", 2) => tree::binary(take(), BinaryOp::In, first),
-        ("ArrayLength", 1) => tree::function("size", vec![first]),
+        ("ArrayContains", 2) => tree::binary(take(), BinaryOp::In, only_list(first)),
+        ("ArrayLength", 1) => tree::function("size", vec![only_list(first)]),
         ("ArrayGetItem", 2) => tree::index(first, take()),
         ("ArrayUnique", 1) => tree::method(first, "distinct", Vec::new()),
         ("ArrayPartition", 2) => partition(&first, take()),
@@ -141,11 +141,19 @@ fn of_few(name: &str, arguments: Vec<Expr>) -> Option<Result<Expr, String>> {
         }
         ("Base64Encode", 1) => base64("encode", tree::function("bytes", vec![first])),
         ("Base64Decode", 1) => tree::function("string", vec![base64("decode", first)]),
-        ("JsonMerge", 3) => tree::function("merge", vec![first, take()]),
+        ("JsonMerge", 3) => {
+            let second = take();
+            if take() != tree::boolean(false) {
+                return Some(Err(
+                    "the third argument of `States.JsonMerge` is `false`".into()
+                ));
+            }
+            tree::function("merge", vec![first, second])
+        }
         ("JsonToString", 1) => tree::function("json", vec![first]),
         ("StringToJson", 1) => return Some(parsed(&first)),
         ("MathAdd", 2) => sum(first, take()),
-        ("StringSplit", 2) => return Some(split_by(first, take())),
+        ("StringSplit", 2) => return Some(split_by(first, &take())),
         _ => return None,
     }))
 }
@@ -157,7 +165,7 @@ fn sum(first: Expr, second: Expr) -> Expr {
             BinaryOp::Subtract,
             tree::int(number.saturating_neg()),
         ),
-        _ => tree::binary(first, BinaryOp::Add, second),
+        _ => added(first, second),
     }
 }
 
@@ -217,11 +225,8 @@ fn partition(list: &Expr, length: Expr) -> Expr {
 /// Returns `[first, first + step, …]` up to `last`.
 fn range(first: Expr, last: Expr, step: Expr) -> Expr {
     let span = tree::binary(last, BinaryOp::Subtract, first.clone());
-    let count = tree::binary(
-        tree::binary(span, BinaryOp::Divide, step.clone()),
-        BinaryOp::Add,
-        tree::int(1),
-    );
+    let behind = tree::binary(span, BinaryOp::Add, step.clone());
+    let count = tree::binary(behind, BinaryOp::Divide, step.clone());
     let numbers = tree::method(tree::variable("lists"), "range", vec![count]);
     let steps = tree::binary(tree::variable(ONE), BinaryOp::Multiply, step);
     let value = tree::binary(first, BinaryOp::Add, steps);
@@ -239,12 +244,20 @@ fn parsed(text: &Expr) -> Result<Expr, String> {
     Ok(tree::constant(&node))
 }
 
-/// In ASL, every character of the separator splits the text, so only separators of one character have a counterpart.
-fn split_by(text: Expr, separator: Expr) -> Result<Expr, String> {
-    match &separator.kind {
-        ExprKind::Literal(Literal::String(one)) if one.chars().count() == 1 => {
-            Ok(tree::method(text, "split", vec![separator]))
-        }
-        _ => Err("`split` takes a single separator, not a set of characters".into()),
-    }
+/// Every character of the separator splits the text, and empty parts are omitted.
+fn split_by(text: Expr, separator: &Expr) -> Result<Expr, String> {
+    let characters: Vec<String> = match &separator.kind {
+        ExprKind::Literal(Literal::String(set)) => set.chars().map(String::from).collect(),
+        _ => Vec::new(),
+    };
+    let Some((first, others)) = characters.split_first() else {
+        return Err("`split` takes constant separators".into());
+    };
+    let one = || tree::variable(ONE);
+    let text = others.iter().fold(text, |text, other| {
+        tree::method(text, "replace", vec![tree::text(other), tree::text(first)])
+    });
+    let parts = tree::method(text, "split", vec![tree::text(first)]);
+    let is_part = tree::binary(one(), BinaryOp::NotEqual, tree::text(""));
+    Ok(tree::method(parts, "filter", vec![one(), is_part]))
 }

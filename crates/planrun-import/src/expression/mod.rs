@@ -8,7 +8,9 @@ pub mod value;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, LinkKind, Literal, TemplatePart};
+use planrun_lang::syntax::ast::{
+    BinaryOp, ChainLink, Expr, ExprKind, LinkKind, Literal, TemplatePart,
+};
 
 use crate::tree;
 
@@ -73,6 +75,11 @@ pub fn bound(value: Expr, others: &[&Expr], read: impl FnOnce(&Expr) -> Expr) ->
     if is_short || others.iter().any(|other| reads(other, ONE)) {
         return read(&value);
     }
+    once(value, read)
+}
+
+/// Returns an expression that reads a value several times and evaluates it once.
+pub fn once(value: Expr, read: impl FnOnce(&Expr) -> Expr) -> Expr {
     let arguments = vec![tree::variable(ONE), read(&tree::variable(ONE))];
     let read = tree::method(tree::list(vec![value]), "map", arguments);
     tree::index(read, tree::int(0))
@@ -94,6 +101,15 @@ pub fn is_list(value: &Expr) -> bool {
     }
 }
 
+/// Returns a list unchanged. Any other value fails, although a plan can also count and search texts and objects.
+pub fn only_list(value: Expr) -> Expr {
+    if is_list(&value) {
+        value
+    } else {
+        tree::binary(value, BinaryOp::Add, tree::list(Vec::new()))
+    }
+}
+
 /// Returns true if an expression is certainly not a list.
 pub fn is_single(value: &Expr) -> bool {
     match &value.kind {
@@ -109,6 +125,69 @@ pub fn is_single(value: &Expr) -> bool {
         _ => last_method(value)
             .is_some_and(|name| ["join", "replace", "contains", "matches"].contains(&name)),
     }
+}
+
+/// Returns true if an expression is certainly a number, or fails.
+fn is_number(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Literal(Literal::Int(_) | Literal::Double(_)) => true,
+        ExprKind::Unary { .. } => !tree::is_truth(value),
+        ExprKind::Chain { first, rest } => {
+            let adds = |link: &ChainLink| link.operator == BinaryOp::Add;
+            !tree::is_truth(value)
+                && (is_number(first)
+                    || rest.iter().any(|one| !adds(one) || is_number(&one.operand)))
+        }
+        ExprKind::Call { function, .. } => {
+            ["size", "sum", "int", "double"].contains(&&*function.text)
+        }
+        _ => false,
+    }
+}
+
+/// Returns a number as a double. Any other value fails, while `double` also converts texts.
+pub fn real(value: Expr) -> Expr {
+    match &value.kind {
+        ExprKind::Literal(Literal::Double(_)) => value,
+        ExprKind::Call { function, .. } if &*function.text == "double" => value,
+        _ if is_number(&value) => tree::function("double", vec![value]),
+        _ => {
+            let neutral = tree::literal(Literal::Double(1.0));
+            tree::binary(neutral, BinaryOp::Multiply, value)
+        }
+    }
+}
+
+/// Adds two numbers. Any other value fails, while `+` also joins texts and lists.
+pub fn added(first: Expr, second: Expr) -> Expr {
+    let operands = if is_number(&first) || is_number(&second) {
+        vec![first, second]
+    } else {
+        vec![tree::int(0), first, second]
+    };
+    tree::joined(operands, BinaryOp::Add).unwrap_or_else(tree::null)
+}
+
+/// Divides two numbers: integers may have a fraction as their quotient, and dividing by zero fails.
+pub fn divided(dividend: Expr, divisor: Expr) -> Expr {
+    let dividend = real(dividend);
+    let quotient =
+        |divisor: &Expr| tree::binary(dividend.clone(), BinaryOp::Divide, divisor.clone());
+    let is_never_zero = match divisor.kind {
+        ExprKind::Literal(Literal::Int(number)) => number != 0,
+        ExprKind::Literal(Literal::Double(number)) => number != 0.0,
+        _ => false,
+    };
+    if is_never_zero {
+        return quotient(&divisor);
+    }
+    bound(divisor, &[&dividend], |divisor| {
+        let is_zero = tree::binary(divisor.clone(), BinaryOp::Equal, tree::int(0));
+        // Only the division of integers fails if the divisor is zero.
+        let whole = tree::function("int", vec![divisor.clone()]);
+        let failure = tree::binary(tree::int(1), BinaryOp::Divide, whole);
+        tree::conditional(is_zero, failure, quotient(divisor))
+    })
 }
 
 /// Returns the method that an expression calls last.
@@ -180,6 +259,25 @@ pub fn element(list: Expr, at: Expr) -> Expr {
 /// Returns the elements of a list from one position up to another. A constant position that is negative counts from
 /// the end, and one beyond the list selects nothing.
 pub fn sliced(list: Expr, start: Option<&Expr>, end: Option<&Expr>) -> Expr {
+    cut("slice", list, start, end)
+}
+
+/// Returns the part of a list or of a text between two positions.
+pub fn part(value: Expr, start: Option<&Expr>, end: Option<&Expr>) -> Expr {
+    if is_list(&value) {
+        return sliced(value, start, end);
+    }
+    let bounds: Vec<&Expr> = start.into_iter().chain(end).collect();
+    bound(value, &bounds, |value| {
+        tree::conditional(
+            has_type(value, &["string"]),
+            cut("substring", value.clone(), start, end),
+            sliced(value.clone(), start, end),
+        )
+    })
+}
+
+fn cut(method: &str, list: Expr, start: Option<&Expr>, end: Option<&Expr>) -> Expr {
     let bounds: Vec<&Expr> = start.into_iter().chain(end).collect();
     bound(list, &bounds, |list| {
         let size = || tree::function("size", vec![list.clone()]);
@@ -193,7 +291,7 @@ pub fn sliced(list: Expr, start: Option<&Expr>, end: Option<&Expr>) -> Expr {
         if !is_ordered {
             to = extreme("greatest", from.clone(), to);
         }
-        tree::method(list.clone(), "slice", vec![from, to])
+        tree::method(list.clone(), method, vec![from, to])
     })
 }
 

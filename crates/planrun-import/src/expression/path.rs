@@ -3,7 +3,7 @@
 use planrun_lang::syntax::ast::{BinaryOp, Expr, UnaryOp};
 
 use super::value::Value;
-use super::{ONE, element, lenient, sliced, within_bounds};
+use super::{ONE, element, lenient, only_list, sliced, within_bounds};
 use crate::draft::excerpt;
 use crate::tree;
 
@@ -157,7 +157,12 @@ impl Path {
     /// # Errors
     /// Returns a message if there is no counterpart.
     pub fn apply(&self, value: Value) -> Result<Value, String> {
-        follow(value, &self.parts)
+        let selected = follow(value, &self.parts)?;
+        Ok(match self.parts.last() {
+            // Of an object, `[*]` would select the values.
+            Some(Part::All) => Value::Opaque(only_list(selected.expr())),
+            _ => selected,
+        })
     }
 }
 
@@ -294,7 +299,9 @@ fn bracket(text: &str) -> Result<Part, String> {
 fn quoted(text: &str) -> Option<String> {
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
-    Some(inner.replace(&format!("\\{quote}"), &quote.to_string()))
+    let escaped = format!("\\{quote}");
+    let is_one = !inner.replace(&escaped, "").contains(quote);
+    is_one.then(|| inner.replace(&escaped, &quote.to_string()))
 }
 
 /// Parses a condition over `@`: comparisons joined by `&&` and `||`.

@@ -4,15 +4,24 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
 
 use super::Output;
 use crate::expression::value::Value;
-use crate::expression::{ONE, bound, is_field, last_method, listed, text_of};
+use crate::expression::{
+    ONE, bound, divided, has_type, is_field, last_method, listed, real, text_of,
+};
 use crate::tree;
 
 /// The white space that `$trim` normalizes, besides the space itself.
 const BLANKS: [&str; 3] = ["\t", "\n", "\r"];
 
 /// Returns where the counterpart of a function gives another value, if it does.
-pub fn caveat(name: &str) -> Option<&'static str> {
+pub fn caveat(name: &str, arguments: &[Output]) -> Option<&'static str> {
+    let is_uncertain = |argument: &Output| match argument {
+        Output::One(value) => existing(value.expr()).is_none(),
+        Output::Sequence(_) => false,
+    };
     match name {
+        "exists" if arguments.iter().any(is_uncertain) => {
+            Some("takes null for a value that does not exist, except in a field")
+        }
         "uppercase" | "lowercase" => {
             Some("converts only the letters A to Z: a plan leaves all others as they are")
         }
@@ -73,11 +82,10 @@ fn of_list(name: &str, argument: Output) -> Option<Output> {
         // The type of `sum` is not known statically; that of `double` is.
         "sum" => function("double", function("sum", argument.elements())),
         "average" => bound(argument.elements(), &[], |list| {
-            let size = function("size", list.clone());
-            let is_empty = tree::binary(size.clone(), BinaryOp::Equal, tree::int(0));
-            let sum = function("double", function("sum", list.clone()));
-            let average = tree::binary(sum, BinaryOp::Divide, function("double", size));
-            tree::conditional(is_empty, tree::null(), average)
+            divided(
+                function("sum", list.clone()),
+                function("size", list.clone()),
+            )
         }),
         "max" => extreme("greatest", argument.elements()),
         "min" => extreme("least", argument.elements()),
@@ -98,9 +106,10 @@ fn of_one(name: &str, argument: Output) -> Option<Output> {
     let base64 =
         |called: &str, value: Expr| tree::method(tree::variable("base64"), called, vec![value]);
     Some(Output::of(match name {
-        "length" => function("size", value),
-        "string" => text_of(value),
-        "number" => double(value),
+        // Only texts have a length; adding one to anything else fails.
+        "length" => function("size", tree::binary(value, BinaryOp::Add, tree::text(""))),
+        "string" => stringified(value),
+        "number" => function("double", value),
         "merge" => return merged(value).map(Output::of),
         "uppercase" => method(value, "upperAscii"),
         "lowercase" => method(value, "lowerAscii"),
@@ -114,8 +123,8 @@ fn of_one(name: &str, argument: Output) -> Option<Output> {
                 keys,
             )));
         }
-        "floor" | "ceil" => function("int", math(name, double(value))),
-        "round" => bound(double(value), &[], rounded),
+        "floor" | "ceil" => function("int", math(name, real(value))),
+        "round" => bound(real(value), &[], rounded),
         "abs" => math("abs", value),
         "base64encode" => base64("encode", function("bytes", value)),
         "base64decode" => function("string", base64("decode", value)),
@@ -157,7 +166,6 @@ fn counted(argument: Output) -> Expr {
     }
 }
 
-/// `has` takes a name or a field; any other value exists if it is not null.
 fn exists(argument: Output) -> Expr {
     let value = match argument {
         Output::Sequence(list) => {
@@ -166,23 +174,37 @@ fn exists(argument: Output) -> Expr {
         }
         Output::One(value) => value.expr(),
     };
-    if is_field(&value) || matches!(value.kind, ExprKind::Name(_)) {
-        return tree::function("has", vec![value]);
-    }
-    tree::binary(
-        tree::coalesce(value, tree::null()),
-        BinaryOp::NotEqual,
-        tree::null(),
-    )
+    existing(value.clone()).unwrap_or_else(|| {
+        tree::binary(
+            tree::coalesce(value, tree::null()),
+            BinaryOp::NotEqual,
+            tree::null(),
+        )
+    })
 }
 
-/// Functions of `math` take a double.
-fn double(value: Expr) -> Expr {
+/// Returns whether a value exists, be it null or not; `None` if a plan cannot tell.
+fn existing(value: Expr) -> Option<Expr> {
     match &value.kind {
-        ExprKind::Literal(Literal::Double(_)) => value,
-        ExprKind::Call { function, .. } if &*function.text == "double" => value,
-        _ => tree::function("double", vec![value]),
+        ExprKind::Literal(_) | ExprKind::List(_) | ExprKind::Object(_) => Some(tree::boolean(true)),
+        ExprKind::Name(_) => Some(tree::function("has", vec![value])),
+        _ if is_field(&value) => Some(tree::function("has", vec![value])),
+        _ => None,
     }
+}
+
+/// Returns a text unchanged, and any other value as JSON. A number that was read, such as `1.0`, loses the digits that
+/// its document has.
+fn stringified(value: Expr) -> Expr {
+    if !matches!(value.kind, ExprKind::Name(_) | ExprKind::Path { .. }) {
+        return text_of(value);
+    }
+    bound(value, &[], |value| {
+        let number = tree::function("double", vec![value.clone()]);
+        let read = tree::conditional(has_type(value, &["double"]), number, value.clone());
+        let json = tree::function("json", vec![read]);
+        tree::conditional(has_type(value, &["string"]), value.clone(), json)
+    })
 }
 
 /// Rounds a double to the nearest integer, and a half to the even one.

@@ -9,7 +9,8 @@ use crate::expression::path;
 use crate::expression::tokens::{self, Texts, Token};
 use crate::expression::value::Value;
 use crate::expression::{
-    DEEPEST, ONE, bound, concatenated, element, is_list, is_single, listed, reads, within_bounds,
+    DEEPEST, ONE, added, bound, concatenated, divided, element, has_type, is_list, is_single,
+    listed, reads, within_bounds,
 };
 use crate::tree;
 
@@ -137,6 +138,29 @@ fn falsity(value: Output) -> Expr {
     }
 }
 
+fn operated(left: Output, operator: BinaryOp, right: Output) -> Expr {
+    let (left, right) = match operator {
+        BinaryOp::Add => return added(left.expr(), right.expr()),
+        BinaryOp::Divide => return divided(left.expr(), right.expr()),
+        BinaryOp::And | BinaryOp::Or => (truth(left), truth(right)),
+        BinaryOp::In => (left.expr(), right.list()),
+        _ => (left.expr(), right.expr()),
+    };
+    tree::binary(left, operator, right)
+}
+
+/// Returns the condition of a filter. A number would not be a condition but a position, so the filter fails for one.
+fn selection(condition: Output) -> Expr {
+    let value = match condition {
+        Output::One(value) if !tree::is_truth(&value.expr()) => value.expr(),
+        condition => return truth(condition),
+    };
+    bound(tree::coalesce(value, tree::null()), &[], |value| {
+        let holds = truth(Output::of(value.clone()));
+        tree::conditional(has_type(value, &["int", "double"]), value.clone(), holds)
+    })
+}
+
 /// A list, at whichever depth, counts as empty if all its elements do.
 fn is_empty(value: Expr, may_be_list: bool) -> Expr {
     let empty = [
@@ -214,11 +238,12 @@ impl Parser<'_> {
             left = Output::of(match operator {
                 Operator::Choice => {
                     let then = self.expression(0)?.expr();
-                    let otherwise = if self.eat(":") {
-                        self.expression(0)?.expr()
-                    } else {
-                        tree::null()
-                    };
+                    if !self.eat(":") {
+                        return Err(
+                            "a choice without `:` may return nothing: add a value after `:`".into(),
+                        );
+                    }
+                    let otherwise = self.expression(0)?.expr();
                     tree::conditional(truth(left), then, otherwise)
                 }
                 Operator::Text => {
@@ -227,16 +252,7 @@ impl Parser<'_> {
                 }
                 Operator::Binary(operator) => {
                     let right = self.expression(binding + 1)?;
-                    let (left, right) = match operator {
-                        BinaryOp::And | BinaryOp::Or => (truth(left), truth(right)),
-                        // Dividing integers may give a fraction.
-                        BinaryOp::Divide => {
-                            (tree::function("double", vec![left.expr()]), right.expr())
-                        }
-                        BinaryOp::In => (left.expr(), right.list()),
-                        _ => (left.expr(), right.expr()),
-                    };
-                    tree::binary(left, operator, right)
+                    operated(left, operator, right)
                 }
             });
         }
@@ -409,7 +425,7 @@ impl Parser<'_> {
         let inner = match inner {
             Output::One(value) if !of_element && !tree::is_truth(&value.expr()) => value.expr(),
             condition => {
-                let arguments = vec![tree::variable(ONE), truth(condition)];
+                let arguments = vec![tree::variable(ONE), selection(condition)];
                 return Ok(Output::Sequence(tree::method(list, "filter", arguments)));
             }
         };
@@ -434,12 +450,9 @@ impl Parser<'_> {
     fn variable(&mut self, name: &str) -> Result<Output, String> {
         if self.eat("(") {
             let arguments = self.arguments()?;
-            let output = functions::counterpart(name, arguments)?;
-            self.scope
-                .caveats
-                .borrow_mut()
-                .extend(functions::caveat(name));
-            return output.bounded();
+            let caveat = functions::caveat(name, &arguments);
+            self.scope.caveats.borrow_mut().extend(caveat);
+            return functions::counterpart(name, arguments)?.bounded();
         }
         if name.is_empty() {
             return self.context("$").map(Output::One);

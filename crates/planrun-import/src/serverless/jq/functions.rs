@@ -6,7 +6,9 @@ use super::operators::padded;
 use super::{Output, Reader, assume_list, truth};
 use crate::draft::excerpt;
 use crate::expression::value::Value;
-use crate::expression::{DEEPEST, ONE, bound, text_of};
+use crate::expression::{
+    DEEPEST, ONE, bound, has_type, last_method, once, only_list, real, text_of,
+};
 use crate::tree;
 
 impl Reader<'_> {
@@ -99,25 +101,16 @@ impl Reader<'_> {
 fn of_dot(name: &str, dot: Expr) -> Result<Output, String> {
     let function = |called: &str, value: Expr| tree::function(called, vec![value]);
     let method = |value: Expr, called: &str| tree::method(value, called, Vec::new());
-    let math = |called: &str, value: Expr| {
-        let value = tree::function("double", vec![value]);
-        tree::method(tree::variable("math"), called, vec![value])
-    };
+    let math =
+        |called: &str, value: Expr| tree::method(tree::variable("math"), called, vec![real(value)]);
     Ok(Output::One(Value::Opaque(match name {
         "length" => function("size", padded(dot, Some(tree::list(Vec::new())))),
         "not" => match truth(dot).kind {
             ExprKind::Literal(Literal::Bool(holds)) => tree::boolean(!holds),
             kind => tree::not(tree::expr(kind)),
         },
-        // There is no sum of no elements.
-        "add" => bound(dot, &[], |list| {
-            let is_empty = tree::binary(
-                function("size", list.clone()),
-                BinaryOp::Equal,
-                tree::int(0),
-            );
-            tree::conditional(is_empty, tree::null(), function("sum", list.clone()))
-        }),
+        "add" if last_method(&dot).is_none() => added(&dot),
+        "add" => once(dot, added),
         "tostring" => text_of(dot),
         "tojson" => function("json", dot),
         "tonumber" => function("double", dot),
@@ -146,6 +139,27 @@ fn of_dot(name: &str, dot: Expr) -> Result<Output, String> {
     })))
 }
 
+/// Adds the elements of a list: numbers, texts or lists. Without elements the result is null.
+fn added(list: &Expr) -> Expr {
+    let method = |called: &str, arguments| tree::method(list.clone(), called, arguments);
+    let all_are = |ty: &str| {
+        let one = tree::variable(ONE);
+        let is_ty = has_type(&one, &[ty]);
+        method("all", vec![one, is_ty])
+    };
+    let size = tree::function("size", vec![list.clone()]);
+    let is_empty = tree::binary(size, BinaryOp::Equal, tree::int(0));
+    let arms = vec![
+        (is_empty, tree::null()),
+        (all_are("string"), method("join", vec![tree::text("")])),
+        (all_are("list"), method("flatten", Vec::new())),
+    ];
+    let otherwise = Box::new(tree::function("sum", vec![list.clone()]));
+    let added = tree::expr(ExprKind::Conditional { arms, otherwise });
+    // Which of these types the result has is known only in the run.
+    tree::function("dyn", vec![added])
+}
+
 /// Translates a function with one argument that is a value.
 fn of_one(name: &str, dot: &Value, argument: Expr) -> Result<Output, String> {
     let is_text = matches!(
@@ -160,12 +174,18 @@ fn of_one(name: &str, dot: &Value, argument: Expr) -> Result<Output, String> {
             {
                 tree::boolean(dot.has(key) == Some(true))
             }
-            (ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_), _) => {
-                tree::binary(argument, BinaryOp::In, subject)
+            (ExprKind::Literal(Literal::String(key)), _) if tree::is_word(key) => {
+                tree::function("has", vec![dot.get(key).expr()])
             }
-            (ExprKind::Literal(Literal::Int(at)), _) if *at < 0 => tree::boolean(false),
-            (ExprKind::Literal(Literal::Int(at)), _) => {
-                let size = tree::function("size", vec![subject]);
+            // `entries` fails for lists, in which `in` would look for an element.
+            (ExprKind::Literal(Literal::String(_)), _) => {
+                let entries = tree::function("entries", vec![subject]);
+                let key = tree::field(tree::variable(ONE), "key");
+                let is_key = tree::binary(key, BinaryOp::Equal, argument);
+                tree::method(entries, "exists", vec![tree::variable(ONE), is_key])
+            }
+            (ExprKind::Literal(Literal::Int(at @ 0..)), _) => {
+                let size = tree::function("size", vec![only_list(subject)]);
                 tree::binary(size, BinaryOp::Greater, tree::int(*at))
             }
             _ => return Err("`has` of a key that is not constant has no counterpart".to_owned()),

@@ -10,7 +10,7 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr};
 use crate::draft::excerpt;
 use crate::expression::tokens::{self, Piece, Texts, Token};
 use crate::expression::value::Value;
-use crate::expression::{Caveats, ONE, concatenated, is_list, reads, sliced, within_bounds};
+use crate::expression::{Caveats, ONE, concatenated, is_list, part, reads, within_bounds};
 use crate::tree;
 pub use operators::truth;
 use operators::{alternative, field, negative, operated, position};
@@ -515,7 +515,11 @@ impl<'p> Reader<'p> {
                 Output::Many(list) => {
                     self.of_each(list, |reader| Ok(Output::Many(reader.dot.expr())))
                 }
-                one => one.expr().map(Output::Many),
+                one => {
+                    let list = one.expr()?;
+                    assume_list(&list, self.scope);
+                    Ok(Output::Many(list))
+                }
             };
         }
         let start = if self.is_sign(":") {
@@ -531,7 +535,7 @@ impl<'p> Reader<'p> {
             };
             self.need_sign("]")?;
             return self.linked(output, |value| {
-                Value::Opaque(sliced(value.expr(), start.as_ref(), end.as_ref()))
+                Value::Opaque(part(value.expr(), start.as_ref(), end.as_ref()))
             });
         }
         self.need_sign("]")?;

@@ -3,7 +3,7 @@
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 
 use crate::expression::value::Value;
-use crate::expression::{ONE, element, is_list, is_single, lenient};
+use crate::expression::{ONE, divided, element, is_list, is_single, lenient};
 use crate::tree;
 
 /// Returns a field; null if the object certainly lacks it.
@@ -42,6 +42,10 @@ fn may_be_bool(value: &Expr) -> bool {
             let values = arms.iter().map(|(_, value)| value);
             values.chain([&**otherwise]).any(may_be_bool)
         }
+        ExprKind::Call {
+            function,
+            arguments,
+        } if &*function.text == "dyn" => arguments.iter().any(|one| may_be_bool(&one.value)),
         _ => tree::is_truth(value) || !is_list(value) && !is_single(value),
     }
 }
@@ -85,8 +89,7 @@ pub fn operated(left: Value, operator: BinaryOp, right: Value) -> Value {
         BinaryOp::Equal | BinaryOp::NotEqual => {
             tree::binary(lenient(left), operator, lenient(right))
         }
-        // In jq, dividing integers may give a fraction.
-        BinaryOp::Divide => tree::binary(tree::function("double", vec![left]), operator, right),
+        BinaryOp::Divide => divided(left, right),
         _ => tree::binary(left, operator, right),
     })
 }
