@@ -228,3 +228,24 @@ fn large_numbers_are_reported() {
         "{refused}"
     );
 }
+
+/// The plan runs all elements, and the machine might stop earlier.
+#[test]
+fn failures_that_are_counted_later_are_reported() {
+    let map = |field: &str, most: i64| {
+        let item = json!({"Type": "Task", "Resource": "arn:aws:lambda:eu-west-1:1:function:ask", "End": true});
+        let inner = json!({"StartAt": "Ask", "States": {"Ask": item}});
+        json!({"StartAt": "Each", "States": {"Each": {"Type": "Map", field: most, "ItemProcessor": inner, "End": true}}})
+    };
+    for (field, most, is_reported) in [
+        ("ToleratedFailureCount", 2, true),
+        ("ToleratedFailurePercentage", 10, true),
+        ("ToleratedFailureCount", 0, false),
+    ] {
+        let source = SourceFile::new("document.json", map(field, most).to_string());
+        let made = planrun_import::import(&source, None, "d", &Tools::default()).unwrap();
+        let mut notes = made.report.notes.iter();
+        let is_told = notes.any(|note| note.why.starts_with("are counted after all elements"));
+        assert_eq!(is_told, is_reported, "{field}: {most}");
+    }
+}

@@ -68,7 +68,7 @@ are converted as for [state machines](#state-machines).
 | `emit` | a call of `events.emit` with the attributes of the event |
 | `listen` | a `wait for` signals named like the types of the events; `one`, `all` and `any`, with filters on data if one event is awaited at a time; `until`, `foreach` and listening to any event are not carried |
 | `schedule`, extensions | not carried |
-| jq | paths, literals, operators, `//`, `and or not`, `if`, `as $x`, objects, lists, texts with `\\(…)`, `.[]` in a list, and the functions `map select length keys has any all add join split startswith endswith contains test sort sort_by min_by max_by min max first last unique reverse flatten floor ceil round tostring tonumber tojson ascii_downcase ascii_upcase trim`. A missing field is null if it is compared with `==` or `!=`, added to a known value, tested, counted, or has a default; elsewhere it fails. `.[]`, `map`, `any`, `all` and the functions that end in `_by` are for lists, which is reported. `add` is for numbers, texts and lists, `length` for texts, lists and objects, `has` takes a constant, and what is ordered must be of one kind, such as numbers; anything else fails |
+| jq | paths, literals, operators, `//`, `and or not`, `if`, `as $x`, objects, lists, texts with `\\(…)` of texts, numbers and booleans, `.[]` in a list, and the functions `map select length keys has any all add join split startswith endswith contains test sort sort_by min_by max_by min max first last unique reverse flatten floor ceil round tostring tonumber tojson ascii_downcase ascii_upcase trim`. A missing field is null if it is compared with `==` or `!=`, added to a known value, tested, counted, or has a default; elsewhere it fails. `.[]`, `map`, `any`, `all` and the functions that end in `_by` are for lists, which is reported. `add` is for numbers, texts and lists, `length` for texts, lists and objects, `has` takes a constant, and what is ordered must be of one kind, such as numbers; anything else fails |
 
 The specification publishes 66 examples (revision of 15 January 2026, DSL 1.0.3; imported on 23 November 2026). 31 are carried completely and pass the
 check. In 31 something is not carried: 12 run a container, a script or a command, 5 listen to more than one event or to any, 4 subscribe to messages,
@@ -106,10 +106,10 @@ success statuses, and outputs that its steps do not have. Their `goto` and `end`
 const MACHINES: &str = "
 ## State machines
 
-A state that calls something becomes a step with its name. Other states become values, which are written where they are used. A branch becomes an
-`if`, and values that differ between the branches have the same name in all of them. A jump back becomes a `repeat` of at most 1,000 rounds, if the
-loop has one entry state and continues at one state after it. A failure that leads to another state becomes a `recover` arm that records the target
-(`to`), and an `if` on that.
+A state that calls something becomes a step with its name. Other states become values, which are written where they are used; a value that nothing
+reads is left out, so it cannot fail. A branch becomes an `if`, and values that differ between the branches have the same name in all of them. A jump
+back becomes a `repeat` of at most 1,000 rounds, if the loop has one entry state and continues at one state after it. A failure that leads to another
+state becomes a `recover` arm that records the target (`to`), and an `if` on that.
 
 | in the document | in the plan |
 | --- | --- |
@@ -123,11 +123,11 @@ loop has one entry state and continues at one state after it. A failure that lea
 | `Choice` `Wait` `Succeed` `Fail` | `if`, `wait`, `reply` or `yield`, `fail`. A rule that compares a value of another type does not hold; a path that leads nowhere fails, except in `IsPresent` |
 | `Comment` | the documentation of the plan or the step |
 | `Map` `Parallel` | `each` of at most 10,000 elements, with 40 at once if no limit is set, and `parallel` with a `do` for each branch |
-| `ToleratedFailurePercentage` `ToleratedFailureCount` | `settle` and `ensure` |
+| `ToleratedFailurePercentage` `ToleratedFailureCount` | `settle` and `ensure`, after all elements |
 | `ItemReader` `ItemBatcher` `ResultWriter` | not carried: lists are read and written by calls |
 | paths | fields, positions, slices, `[*]` of a list and filters; an element without a field that is read fails; `..` is not carried |
 | intrinsic functions | all but `States.UUID`, `States.Hash`, `States.MathRandom`, and `States.StringToJson` of a text that is not constant. The separators of `States.StringSplit` are constant; `States.MathAdd` does not round |
-| JSONata | paths, filters, operators, objects, lists, `? :`, and the functions `merge sum count length max min average string number not exists uppercase lowercase trim contains split join replace append reverse distinct sort keys floor ceil round abs base64encode base64decode`; paths do not map over lists implicitly. A filter that selects one element gives the element, and one that selects none fails; brackets without a condition are a position. A condition that is a number, a sum of texts and a division by zero fail. `$uppercase` and `$lowercase` convert the letters A to Z only, and the base64 functions use UTF-8, which is reported |
+| JSONata | paths, filters, operators, objects, lists, `? :`, and the functions `merge sum count length max min average string number not exists uppercase lowercase trim contains split join replace append reverse distinct sort keys floor ceil round abs base64encode base64decode`; paths do not map over lists implicitly. A filter that selects one element gives the element, and one that selects none fails; brackets without a condition are a position. `&` joins texts, numbers and booleans, `%` is for integers; a condition that is a number, a sum of texts and a division by zero fail. `$uppercase` and `$lowercase` convert the letters A to Z only, and the base64 functions use UTF-8, which is reported |
 | the context object | `Map.Item.Value`, `Map.Item.Index`, `Execution.Input`, `State.Name` |
 
 ### The recorded machines

@@ -189,6 +189,9 @@ impl Translator<'_, '_> {
         each: StepBody,
         tolerances: Vec<(bool, Expr)>,
     ) -> Run {
+        let what = format!("the tolerated failures of state `{}`", state.name);
+        let why = "are counted after all elements; the machine stops at the first failure above the limit";
+        self.draft.changed(state.entry.span, what, why);
         let results = self.draft.name(&format!("{}_results", state.name));
         let list = || tree::variable(&results);
         let one = || tree::variable(ONE);
