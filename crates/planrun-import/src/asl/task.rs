@@ -186,11 +186,11 @@ pub fn classes(entry: &Node) -> Option<Vec<String>> {
         if name == "States.ALL" {
             return None;
         }
-        let named = match name {
+        let group = match name {
             "States.TaskFailed" => TASK_FAILED.map(str::to_owned).to_vec(),
             name => vec![error_class(name)],
         };
-        for class in named {
+        for class in group {
             if !classes.contains(&class) {
                 classes.push(class);
             }
