@@ -17,7 +17,7 @@ use planrun_runs::driver::Silence;
 use planrun_test::plantest::case::Case;
 use planrun_test::plantest::explore::invariants::breaches;
 use planrun_test::plantest::explore::{
-    Discovery, ExploreOptions, Explored, Fault, explore, reproducer,
+    Discovery, ExploreOptions, Explored, Fault, MAX_RUNS, explore, reproducer,
 };
 use planrun_test::plantest::play::{RunOptions, play};
 use planrun_test::plantest::suite::{Prepared, Suite, doubles};
@@ -165,7 +165,20 @@ pub(super) fn render(explored: &[FileExplored<'_>]) -> String {
             let _ = writeln!(text, "{}", visible_text(test));
         }
     }
-    let runs: usize = explored.iter().map(|file| file.explored.runs).sum();
+    let sum = |of: fn(&Explored) -> usize| explored.iter().map(|file| of(&file.explored)).sum();
+    let (runs, stopped): (usize, usize) = (sum(|of| of.runs), sum(|of| of.stopped));
+    let left_out: usize = sum(|of| of.left_out);
     let _ = writeln!(text, "explored {}: {found} found", counted(runs, "run"));
+    if stopped > 0 {
+        let stopped = counted(stopped, "run");
+        let _ = writeln!(text, "{stopped} stopped: a step was called again and again");
+    }
+    if left_out > 0 {
+        let left_out = counted(left_out, "run");
+        let _ = writeln!(
+            text,
+            "{left_out} left out: the limit is {MAX_RUNS} for a file; choose tests with `-k`"
+        );
+    }
     text
 }

@@ -8,6 +8,7 @@ use planrun_lang::sema::Plan;
 use planrun_lang::types::{Effect, ErrorClass};
 use planrun_test::plantest::explore::invariants::{Breach, breaches};
 use planrun_test::plantest::play::{Played, RunOptions};
+use planrun_test::plantest::suite::SuiteOptions;
 use planrun_test::plantest::world::Called;
 
 use super::kit::{Bench, bench};
@@ -517,4 +518,50 @@ test "recorded" for it {
         output.stdout.contains("(validation.expression: divide by"),
         "{test}\n{output:?}"
     );
+}
+
+/// A plan that pauses where it is not known whether its call has happened.
+const DOUBTS: &str = "plan it() -> int {
+    policy { on_failure: pause }
+    step a = api.post(id: 1)
+    reply a.n
+}";
+
+/// Explores a test of [`DOUBTS`] with these lines, and returns what is printed.
+fn explored_doubts(lines: &str) -> String {
+    let test = format!("{TOOLS}\n{DOUBTS}\n\ntest \"it\" for it {{\n    {lines}\n}}\n");
+    let folder = folder([("it.plan", test)]);
+    let output = planrun(["test", "--explore", "--seeds", "1", "."])
+        .within(folder.path())
+        .run();
+    assert_eq!(output.status, 0, "{output:?}");
+    output.stdout.split_once(")\n").unwrap().1.to_owned()
+}
+
+#[test]
+fn an_unknown_outcome_is_answered_once_for_each_fault() {
+    let lines = "mock api.post => fail unknown_outcome\n    expect status == \"paused\"";
+    assert_eq!(explored_doubts(lines), "explored 19 runs: 0 found\n");
+}
+
+#[test]
+fn a_run_that_makes_too_many_calls_is_stopped_and_counted() {
+    // With the fault, the outcome is unknown each time, and each time the answer is that nothing has happened.
+    let lines = "mock api.post => fail unknown_outcome times 1, then { n: 1 }
+    answer a => { happened: false }
+    expect reply == 1";
+    assert_eq!(
+        explored_doubts(lines),
+        "explored 20 runs: 0 found\n2 runs stopped: a step was called again and again\n"
+    );
+}
+
+#[test]
+fn a_test_that_answers_for_ever_fails() {
+    let lines = "mock api.post => fail unknown_outcome\n    answer a => { happened: false }
+    expect status == \"paused\"";
+    let text = format!("{TOOLS}\n{DOUBTS}\n\ntest \"it\" for it {{\n    {lines}\n}}\n");
+    let ran = super::kit::bench(&text).run(SuiteOptions::default());
+    let faults: Vec<&str> = ran[0].faults.iter().map(|fault| &*fault.message).collect();
+    assert_eq!(faults, ["the run does not end: `a` was called 1000 times"]);
 }

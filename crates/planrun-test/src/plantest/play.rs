@@ -105,6 +105,8 @@ pub struct Played {
     pub unused: Vec<usize>,
     /// The journal of the run: one JSON object per event.
     pub events: MemoryLog,
+    /// The step that made too many calls, and their number; the run was stopped there.
+    pub endless: Option<(Arc<str>, u32)>,
     /// Number of processes that ran.
     pub processes: usize,
     /// Duration on the clock of the test.
@@ -176,6 +178,7 @@ struct TestRun<'a> {
 impl TestRun<'_> {
     async fn live(self, observer: &mut dyn Observer) -> Played {
         let host = self.host();
+        self.world.begin(&host);
         if let Some(recorded) = &self.recorded {
             recorded.crashes.begin();
         }
@@ -216,6 +219,7 @@ impl TestRun<'_> {
             refused: self.responder.refused(),
             unused: self.responder.unused(),
             events: self.log,
+            endless: self.world.endless(),
             processes,
             took,
             replayed: self.replay.map(|replay| replay.replayed()),
@@ -231,6 +235,9 @@ impl TestRun<'_> {
     ) -> (Option<Outcome>, usize) {
         for number in 1..=MAX_PROCESSES {
             let Some(outcome) = self.process(host, observer).await else {
+                if self.world.endless().is_some() {
+                    return (None, number);
+                }
                 drop(self.log.clone().revived());
                 if let Some(recorded) = &self.recorded {
                     if recorded.crashes.next().await {

@@ -1,6 +1,6 @@
 //! Answers the questions of a run with the `answer`s of a test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +24,8 @@ pub struct ScriptedResponder {
     unknown_outcomes: Option<UnknownOutcomes>,
 }
 
-/// Answers for calls with unknown outcomes.
+/// Answers for calls with unknown outcomes, one for each step: a call that is made again and whose outcome is unknown
+/// again is left to the test.
 #[derive(Clone)]
 pub struct UnknownOutcomes {
     pub happened: bool,
@@ -47,6 +48,8 @@ struct State {
     used: Vec<u32>,
     /// Indices of answers that were rejected, each with the reason.
     refused: Vec<(usize, String)>,
+    /// The steps for which [`UnknownOutcomes`] has answered.
+    resolved: BTreeSet<Arc<str>>,
 }
 
 impl ScriptedResponder {
@@ -55,7 +58,7 @@ impl ScriptedResponder {
         let used = vec![0; test.answers.len()];
         let state = Arc::new(Mutex::new(State {
             used,
-            refused: Vec::new(),
+            ..State::default()
         }));
         Self {
             test: test.clone(),
@@ -125,6 +128,10 @@ impl ScriptedResponder {
         let mut value = json!({ "happened": unknown_outcomes.happened });
         if unknown_outcomes.happened {
             value["value"] = unknown_outcomes.results.get(&asking.path).cloned()?;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.resolved.insert(asking.path.clone()) {
+            return None;
         }
         Some(Given {
             path: asking.path.clone(),

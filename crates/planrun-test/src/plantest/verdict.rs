@@ -86,7 +86,9 @@ fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagno
         ));
     }
     if played.outcome.is_none() {
-        let message = if played.processes > 1 {
+        let message = if let Some((step, calls)) = &played.endless {
+            format!("the run does not end: `{step}` was called {calls} times")
+        } else if played.processes > 1 {
             format!(
                 "the run does not end: its process died or was woken {} times",
                 played.processes
@@ -94,11 +96,12 @@ fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagno
         } else {
             "the run neither ends nor waits for input".to_owned()
         };
-        faults.push(Diagnostic::new(
-            &codes::tests::RUN_ENDED,
-            test.span,
-            message,
-        ));
+        let finding = Diagnostic::new(&codes::tests::RUN_ENDED, test.span, message);
+        let help = "limit an answer or an outcome that has the call repeated with `times`, or poll less often";
+        faults.push(match played.endless {
+            Some(_) => finding.help(help),
+            None => finding,
+        });
         return faults;
     }
     let values = slots(case, played);

@@ -1,7 +1,7 @@
 //! The doubles of tools in a test: answers their calls, and records what was called.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
@@ -9,6 +9,7 @@ use planrun_lang::protocol::Sent;
 use planrun_lang::source::Span;
 use planrun_lang::types::{Effect, ErrorClass, Signature, Validation};
 use planrun_lang::value::Value;
+use planrun_tools::host::Host;
 use planrun_tools::tools::{
     BoxFuture, Conversation, Described, Request, StandIn, Transport, described,
 };
@@ -20,6 +21,10 @@ use planrun_runs::journal::MemoryLog;
 const SYSTEM: &str = "sys";
 /// Tools of that namespace whose results vary, so that recordings contain them.
 const VARYING: [&str; 2] = ["now", "uuid"];
+/// Maximum number of calls of one step in a run, and at one moment of it. A step that makes more of them never ends: its
+/// outcome is unknown each time, say, and each time the test answers that nothing has happened.
+const MAX_CALLS: u32 = 100_000;
+const MAX_CALLS_AT_ONCE: u32 = 1_000;
 
 /// A source of answers to calls.
 pub trait Source: Send + Sync {
@@ -91,15 +96,27 @@ pub struct World {
     state: Mutex<State>,
     /// The journal of the run; a process that loses it is dead.
     log: MemoryLog,
+    /// The clock of the run, from its begin.
+    host: OnceLock<Arc<dyn Host>>,
 }
 
 #[derive(Default)]
 struct State {
     calls: Vec<Called>,
-    occurrences: BTreeMap<Arc<str>, u32>,
+    occurrences: BTreeMap<Arc<str>, Occurrences>,
     /// Calls that no source answered.
     unanswered: Vec<Unanswered>,
     mock_faults: Vec<MockFault>,
+    /// The step that made too many calls, and their number.
+    endless: Option<(Arc<str>, u32)>,
+}
+
+/// The calls of one step so far.
+struct Occurrences {
+    count: u32,
+    /// Number of those at the time of the last one.
+    at_once: u32,
+    last: Duration,
 }
 
 /// A call that no source answered.
@@ -119,6 +136,7 @@ impl World {
             recorder: None,
             state: Mutex::default(),
             log,
+            host: OnceLock::new(),
         }
     }
 
@@ -129,6 +147,11 @@ impl World {
             recorder: Some(recorder),
             ..self
         }
+    }
+
+    /// Sets the clock of the run.
+    pub fn begin(&self, host: &Arc<dyn Host>) {
+        self.host.get_or_init(|| host.clone());
     }
 
     /// Returns every attempt that was sent, in order.
@@ -148,20 +171,47 @@ impl World {
         self.state().mock_faults.clone()
     }
 
+    /// Returns the step that made too many calls, and their number; the run was stopped there.
+    #[must_use]
+    pub fn endless(&self) -> Option<(Arc<str>, u32)> {
+        self.state().endless.clone()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // No code panics while it holds the lock, so the state of a poisoned lock is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call. Returns the number of earlier calls of its step; `None` if the process is dead.
+    /// Counts a call. Returns the number of earlier calls of its step; `None` if the process is dead, or dies now because
+    /// the step makes too many.
     fn occurrence(&self, request: &Request) -> Option<u32> {
         if self.log.is_dead() {
             return None;
         }
         let mut state = self.state();
-        let count = state.occurrences.entry(request.path.clone()).or_default();
-        *count += 1;
-        Some(*count - 1)
+        let now = self
+            .host
+            .get()
+            .map(|host| host.monotonic())
+            .unwrap_or_default();
+        let path = &request.path;
+        let known = state.occurrences.entry(path.clone());
+        let calls = known.or_insert(Occurrences {
+            count: 0,
+            at_once: 0,
+            last: now,
+        });
+        if calls.last != now {
+            (calls.last, calls.at_once) = (now, 0);
+        }
+        let earlier = calls.count;
+        if earlier < MAX_CALLS && calls.at_once < MAX_CALLS_AT_ONCE {
+            (calls.count, calls.at_once) = (earlier + 1, calls.at_once + 1);
+            return Some(earlier);
+        }
+        state.endless = Some((path.clone(), earlier));
+        self.log.die();
+        None
     }
 
     fn respond(&self, request: &Request, occurrence: u32) -> Option<Response> {

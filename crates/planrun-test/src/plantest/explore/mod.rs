@@ -7,6 +7,7 @@ mod reproduce;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indexmap::IndexMap;
 use planrun_lang::call::Answer;
@@ -27,6 +28,9 @@ use planrun_core::journal::Waiting;
 use planrun_core::run::{Order, Outcome, Program};
 use planrun_runs::driver::Silence;
 pub use reproduce::{literal, reproducer, word};
+
+/// Maximum number of runs with faults around the tests of a file.
+pub const MAX_RUNS: usize = 100_000;
 
 /// The extent of an exploration.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +58,11 @@ pub struct Discovery {
 pub struct Explored {
     /// Number of runs.
     pub runs: usize,
+    /// Number of runs that were not made, because there are more than [`MAX_RUNS`].
+    pub left_out: usize,
+    /// Number of runs that were stopped because a step made too many calls. That is no violation: a person who gives the
+    /// same answer again and again can be the reason.
+    pub stopped: usize,
     /// The first violation of each kind at each place.
     pub discoveries: Vec<Discovery>,
 }
@@ -88,38 +97,38 @@ pub fn explore(
     explore_options: ExploreOptions,
 ) -> Explored {
     let cases: Vec<&Case> = cases.iter().filter(|case| case.test.runs()).collect();
-    let baselines: Vec<Option<(&Arc<Program>, Played)>> = cases
-        .par_iter()
-        .map(|case| {
-            let program = suite.program(&case.test)?;
-            let options = RunOptions::default();
-            let doubles = doubles(environment, case, options);
-            let played = play(environment, program, case, doubles, options, &mut Silence);
-            Some((program, played))
-        })
-        .collect();
-    let trials = trials(environment, &cases, &baselines, explore_options);
-    let found: Vec<Vec<(usize, Breach, Vec<String>)>> = trials
-        .par_iter()
-        .enumerate()
-        .map(|(index, trial)| {
-            let Some((program, base)) = &baselines[trial.case] else {
-                return Vec::new();
-            };
-            let found = run_trial(environment, program, cases[trial.case], trial, base);
-            found
-                .into_iter()
-                .map(|(breach, answers)| (index, breach, answers))
-                .collect()
-        })
-        .collect();
+    let baseline = |case: &&Case| {
+        let program = suite.program(&case.test)?;
+        let options = RunOptions::default();
+        let doubles = doubles(environment, case, options);
+        let played = play(environment, program, case, doubles, options, &mut Silence);
+        Some((program, played))
+    };
+    let baselines: Vec<Option<(&Arc<Program>, Played)>> = cases.par_iter().map(baseline).collect();
+    let mut trials = trials(environment, &cases, &baselines, explore_options);
+    let left_out = trials.len().saturating_sub(MAX_RUNS);
+    trials.truncate(MAX_RUNS);
+    let stopped = AtomicUsize::new(0);
+    let run = |trial: &Trial| {
+        let (program, base) = baselines[trial.case].as_ref()?;
+        let found = run_trial(environment, program, cases[trial.case], trial, base);
+        stopped.fetch_add(usize::from(found.is_none()), Ordering::Relaxed);
+        found
+    };
+    let found: Vec<_> = trials.par_iter().map(run).collect();
     let mut explored = Explored {
         runs: baselines.len() + trials.len(),
+        left_out,
+        stopped: stopped.into_inner(),
         discoveries: Vec::new(),
     };
     let mut reported: BTreeSet<(String, &'static str, String)> = BTreeSet::new();
-    for (index, breach, answers) in found.into_iter().flatten() {
-        let trial = &trials[index];
+    let found = trials
+        .iter()
+        .zip(found.into_iter().map(Option::unwrap_or_default));
+    for (trial, (breach, answers)) in
+        found.flat_map(|(trial, all)| all.into_iter().map(move |one| (trial, one)))
+    {
         let case = cases[trial.case];
         let place = without_indices(trial.fault.path());
         if reported.insert((case.test.plan.name.to_string(), breach.name(), place)) {
@@ -209,7 +218,7 @@ fn trials(
             }
         }
         let edges = (0..edges(environment, cases[case], played)).map(Fault::Edge);
-        let orders = (0..explore_options.seeds).map(Fault::Order);
+        let orders = (0..explore_options.seeds.min(MAX_RUNS as u64)).map(Fault::Order);
         trials.extend(edges.chain(orders).map(|fault| Trial::of(case, fault)));
         debug_assert!(cases.len() == baselines.len(), "each case was played");
     }
@@ -292,13 +301,15 @@ fn gates(played: &Played) -> Vec<(Arc<str>, bool)> {
     gates
 }
 
+/// Makes a run with a fault, and returns the violations in it, each with the lines that answer its calls; `None` if the
+/// run was stopped because a step made too many calls.
 fn run_trial(
     environment: &TestEnvironment,
     program: &Arc<Program>,
     case: &Case,
     trial: &Trial,
     base: &Played,
-) -> Vec<(Breach, Vec<String>)> {
+) -> Option<Vec<(Breach, Vec<String>)>> {
     let mut options = RunOptions::default();
     match &trial.fault {
         Fault::Order(seed) => options.order = Order::Seeded(*seed),
@@ -326,6 +337,9 @@ fn run_trial(
         Fault::Order(_) | Fault::Edge(_) => {}
     }
     let played = play(environment, program, case, doubles, options, &mut Silence);
+    if played.endless.is_some() {
+        return None;
+    }
     let mut found = breaches(&program.plan, &played);
     // Violations that occur without a fault as well are assumed to be intended by the author of the test.
     let before = breaches(&program.plan, base);
@@ -344,10 +358,8 @@ fn run_trial(
     } else {
         Vec::new()
     };
-    found
-        .into_iter()
-        .map(|breach| (breach, answers.clone()))
-        .collect()
+    let found = found.into_iter();
+    Some(found.map(|breach| (breach, answers.clone())).collect())
 }
 
 /// Returns the results of the calls of a run, as lines of a test.
