@@ -159,6 +159,10 @@ const WRONG: &[(&str, &str)] = &[
         "duplicate-clause",
     ),
     ("snapshot tracee", "unknown-setting"),
+    (
+        "snapshot reply\n    snapshot trace\n    snapshot reply",
+        "duplicate-clause",
+    ),
 ];
 
 #[test]

@@ -22,7 +22,7 @@ use crate::syntax::ast;
 use crate::types::Type;
 use crate::value::{Value, saturating_duration};
 
-pub use answer::{steps_at, without_indices};
+pub use answer::{path_name, path_parts, steps_at, without_indices};
 pub use expect::Place as OutcomeName;
 pub use item::{
     CallQuery, Caller, Comparison, Expect, ExpectedCodes, Mock, MockReaction, Reaction, Row,
@@ -120,7 +120,7 @@ impl TestChecker<'_> {
                     self.expect_codes(&mut checked.diagnostics, statement.span, names);
                 }
                 ast::TestStatementKind::Snapshot(what) => {
-                    checked.snapshots.extend(self.snapshot(what));
+                    self.snapshot(what, &mut checked.snapshots);
                 }
                 ast::TestStatementKind::Error => {}
             }
@@ -140,11 +140,15 @@ impl TestChecker<'_> {
         let codes = self.codes(span, names);
         if let Some(earlier) = expected.replace(codes) {
             let message = "the expected diagnostics of the plan are listed twice";
-            let finding = Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, span, message)
-                .label(earlier.span, "first here")
-                .help("merge them into one");
-            self.diagnostics.push(finding);
+            self.twice(span, earlier.span, message, "merge them into one");
         }
+    }
+
+    /// Reports a statement that a test may have once.
+    fn twice(&mut self, span: Span, first: Span, message: &str, help: &str) {
+        let finding = Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, span, message);
+        self.diagnostics
+            .push(finding.label(first, "first here").help(help));
     }
 
     fn codes(&mut self, span: Span, names: &[ast::Name]) -> ExpectedCodes {
@@ -162,9 +166,9 @@ impl TestChecker<'_> {
         }
     }
 
-    fn snapshot(&mut self, what: &ast::Name) -> Option<Snapshot> {
-        let of = SnapshotOf::find(&what.text);
-        if of.is_none() {
+    /// Adds a snapshot; reports an unknown one, and one that the test has already: both would be stored in one file.
+    fn snapshot(&mut self, what: &ast::Name, snapshots: &mut Vec<Snapshot>) {
+        let Some(of) = SnapshotOf::find(&what.text) else {
             let names = SnapshotOf::ALL.iter().map(|of| of.name());
             let code = &codes::names::UNKNOWN_SETTING;
             self.diagnostics.push(unknown(
@@ -174,11 +178,16 @@ impl TestChecker<'_> {
                 what.span,
                 names,
             ));
+            return;
+        };
+        let span = what.span;
+        match snapshots.iter().find(|known| known.of == of) {
+            Some(first) => {
+                let message = format!("the test has a snapshot of the {} twice", of.name());
+                self.twice(span, first.span, &message, "remove one of them");
+            }
+            None => snapshots.push(Snapshot { of, span }),
         }
-        Some(Snapshot {
-            of: of?,
-            span: what.span,
-        })
     }
 
     /// Checks a value of this type that reads no names.
