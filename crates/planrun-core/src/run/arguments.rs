@@ -11,7 +11,7 @@ use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::{Call, PlanParameter};
 use planrun_lang::types::{
     ErrorClass, Signature, Type, Validation, check_value, convert, decode, encode,
-    sensitive_arguments,
+    sensitive_arguments, without_absent,
 };
 use planrun_lang::value::{Key, Value};
 use serde_json::{Map, Value as Json};
@@ -143,7 +143,7 @@ impl Context {
         let map = self.argument_map(at.0, call, |name| {
             signature
                 .parameter(name)
-                .map(|parameter| (parameter.required, parameter.ty.clone()))
+                .map(|parameter| (parameter.required, &parameter.ty))
         });
         let mut map = map.map_err(|error| {
             Arc::new(StepError::expression(
@@ -179,13 +179,14 @@ impl Context {
         }))
     }
 
-    /// Evaluates arguments. A null for an optional argument whose type does not admit null leaves the argument out. A
-    /// value that does not fit the type of its parameter is kept, so that the check against the contract reports it.
-    fn argument_map(
+    /// Evaluates arguments. A null for an optional argument, or for an optional field in one, whose type does not admit
+    /// null leaves it out. A value that does not fit the type of its parameter is kept, so that the check against the
+    /// contract reports it.
+    fn argument_map<'t>(
         &self,
         frame: FrameId,
         call: &Call,
-        parameter: impl Fn(&str) -> Option<(bool, Type)>,
+        parameter: impl Fn(&str) -> Option<(bool, &'t Type)>,
     ) -> Result<IndexMap<Key, Value>, EvalError> {
         let mut map = IndexMap::with_capacity(call.arguments.len());
         for (name, code) in &call.arguments {
@@ -201,11 +202,11 @@ impl Context {
                 }
                 outcome => outcome,
             }?;
-            if matches!(value, Value::Null)
-                && parameter(name).is_some_and(|(required, ty)| !required && !ty.admits_null())
-            {
-                continue;
-            }
+            let value = match parameter(name) {
+                Some((false, ty)) if value.is_null() && !ty.admits_null() => continue,
+                Some((_, ty)) => without_absent(&value, ty),
+                None => value,
+            };
             map.insert(Key::String(name.clone()), value);
         }
         Ok(map)
@@ -222,7 +223,7 @@ impl Context {
         let path = self.tree.path(&program, at);
         let map = self.argument_map(at.0, call, |name| {
             let found = parameters.iter().find(|parameter| &*parameter.name == name);
-            found.map(|parameter| (parameter.required, parameter.ty.clone()))
+            found.map(|parameter| (parameter.required, &parameter.ty))
         });
         let map =
             map.map_err(|error| Arc::new(StepError::expression(&error, &program.plan, &path)))?;

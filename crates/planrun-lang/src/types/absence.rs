@@ -9,16 +9,31 @@ use crate::value::{Key, Map, Value};
 /// absent field and a null alike, but a reader that validates the reply against a schema does not.
 #[must_use]
 pub fn without_absent(value: &Value, ty: &Type) -> Value {
+    if has_null(value) {
+        stripped(value, ty)
+    } else {
+        value.clone()
+    }
+}
+
+/// Returns true if a null is somewhere in the value: most values have none and need no copy.
+fn has_null(value: &Value) -> bool {
+    if let Value::List(items) = value {
+        items.iter().any(has_null)
+    } else if let Value::Map(entries) = value {
+        entries.values().any(has_null)
+    } else {
+        value.is_null()
+    }
+}
+
+fn stripped(value: &Value, ty: &Type) -> Value {
     match (value, ty) {
         (Value::List(items), Type::List(element)) => Value::List(Arc::new(
-            items
-                .iter()
-                .map(|item| without_absent(item, element))
-                .collect(),
+            items.iter().map(|item| stripped(item, element)).collect(),
         )),
         (Value::Map(entries), Type::Map(map)) => {
-            let entry =
-                |(key, value): (&Key, &Value)| (key.clone(), without_absent(value, &map.value));
+            let entry = |(key, value): (&Key, &Value)| (key.clone(), stripped(value, &map.value));
             Value::Map(Arc::new(entries.iter().map(entry).collect()))
         }
         (Value::Map(entries), Type::Object(object)) => {
@@ -34,7 +49,7 @@ pub fn without_absent(value: &Value, ty: &Type) -> Value {
                 (!left_out).then(|| {
                     (
                         key.clone(),
-                        without_absent(value, field.map_or(rest, |field| &field.ty)),
+                        stripped(value, field.map_or(rest, |field| &field.ty)),
                     )
                 })
             };
@@ -44,7 +59,7 @@ pub fn without_absent(value: &Value, ty: &Type) -> Value {
             let fitting = members
                 .iter()
                 .find(|member| check_value(value, member).is_ok());
-            fitting.map_or_else(|| value.clone(), |member| without_absent(value, member))
+            fitting.map_or_else(|| value.clone(), |member| stripped(value, member))
         }
         _ => value.clone(),
     }

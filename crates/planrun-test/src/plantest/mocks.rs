@@ -189,7 +189,7 @@ fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
         .signature
         .as_ref()
         .map_or_else(|| !is_system(signature), |known| is_same(known, signature));
-    // A null that is left out of a call at any depth is not part of its arguments.
+    // A null that is left out of a call at any depth is not part of its arguments either.
     let sent = |name: &str, value: &Value| match signature.parameter(name) {
         Some(parameter) => without_absent(value, &parameter.ty),
         None => value.clone(),
@@ -197,7 +197,7 @@ fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
     let argument = |name: &str| call.request.arguments.get(name).unwrap_or(&Value::Null);
     let equal = |(name, expected): &(Arc<str>, Code)| {
         let expected = Slots::none().evaluate(expected);
-        expected.is_ok_and(|expected| sent(name, &expected) == sent(name, argument(name)))
+        expected.is_ok_and(|expected| sent(name, &expected) == *argument(name))
     };
     same && mock.arguments.iter().all(equal)
 }
