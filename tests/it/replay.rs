@@ -297,6 +297,70 @@ plan welcome(people: string[]) -> string {
 }
 
 #[test]
+fn effects_of_called_plans_and_of_elements_in_another_order_are_told() {
+    let plan = "use desk
+
+plan both(who: string) -> string {
+    step card = desk.badge(who: who)
+    step mail = desk.mail(to: who, text: \"x\")
+    reply mail.id
+}
+
+plan welcome(people: string[]) -> string {
+    step one = both(who: people[0])
+    step all = each who in people max 9 by who {
+        step card = desk.badge(who: who)
+        step mail = desk.mail(to: who, text: \"x\")
+        yield card.card
+    }
+    reply one + all[0]
+}
+";
+    let place = folder([
+        ("planrun.yaml", "apps: [desk.yaml]\n"),
+        ("desk.yaml", APP),
+        ("welcome.plan", plan),
+    ]);
+    run(&place, &["--plan", "welcome"], 0);
+    agrees(&place, "8 steps, the same reply");
+    // The order differences of the plan with this change.
+    let moved = |from: &str, to: &str| {
+        assert!(plan.contains(from), "{from}");
+        fs::write(
+            place.path().join("welcome.plan"),
+            plan.replacen(from, to, 1),
+        )
+        .unwrap();
+        let (_, document) = parts(&place);
+        let found = document["differences"].as_array().unwrap().iter();
+        let order = found.filter(|one| one["kind"] == "order");
+        order
+            .map(|one| one["actual"].clone())
+            .collect::<Vec<Json>>()
+    };
+    let (card, mail) = (
+        "    step card = desk.badge(who: who)\n",
+        "    step mail = desk.mail(to: who, text: \"x\")\n",
+    );
+    assert_eq!(
+        moved(&format!("{card}{mail}"), &format!("{mail}{card}")),
+        [json!("one.mail, one.card")]
+    );
+    assert_eq!(
+        moved("in people max", "in [people[1], people[0]] max"),
+        [json!(r#"all["Bob"].mail, all["Ada"].card"#)]
+    );
+    assert_eq!(
+        moved(
+            "in people max 9",
+            "in [people[1], people[0]] max 9 parallel 2"
+        ),
+        [json!(null); 0],
+        "elements that may run at the same time have no order"
+    );
+}
+
+#[test]
 fn another_guard_reply_policy_and_tool_are_told() {
     let place = ran();
     let change = |from: &str, to: &str| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use planrun_lang::graph::{self, Graph};
-use planrun_lang::sema::Plan;
+use planrun_lang::sema::{Plan, Step, Target};
 
 /// A checked plan with its graph and the programs of the plans that it calls.
 #[derive(Debug)]
@@ -26,6 +26,15 @@ impl Program {
     pub fn new(plan: Arc<Plan>) -> Self {
         let graph = Arc::new(graph::build(&plan));
         Self::with_graph(plan, graph)
+    }
+
+    /// Returns the program of the plan that a step calls; `None` if it calls none.
+    #[must_use]
+    pub fn called_by(&self, step: &Step) -> Option<&Self> {
+        match step.call()?.target {
+            Target::Plan(index, _) => self.plans.get(index).map(Arc::as_ref),
+            Target::Tool(_) => None,
+        }
     }
 
     fn with_graph(plan: Arc<Plan>, graph: Arc<Graph>) -> Self {

@@ -201,7 +201,8 @@ fn is_by(caller: &Caller, plan: &Plan, call: &Called) -> bool {
     found
 }
 
-fn steps_named<'p>(plan: &'p Plan, name: &'p str) -> impl Iterator<Item = &'p Step> {
+/// Returns the steps of a plan with this name.
+pub(super) fn steps_named<'p>(plan: &'p Plan, name: &'p str) -> impl Iterator<Item = &'p Step> {
     let nodes = plan
         .nodes()
         .filter(move |node| node.name.as_deref() == Some(name));

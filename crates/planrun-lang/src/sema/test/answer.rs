@@ -514,17 +514,27 @@ fn signals(plan: &Plan) -> Vec<(Arc<str>, Type)> {
 /// Returns a path without the parts in brackets.
 #[must_use]
 pub fn without_indices(path: &str) -> String {
-    let mut text = String::with_capacity(path.len());
+    let names = path_parts(path).map(path_name);
+    names.collect::<Vec<_>>().join(".")
+}
+
+/// Returns the parts of a path between its dots, each with its indices: the steps from the outside in.
+pub fn path_parts(path: &str) -> impl Iterator<Item = &str> {
     let (mut inside, mut quoted, mut escaped) = (false, false, false);
-    for character in path.chars() {
+    path.split(move |character| {
         match character {
             '[' if !inside => inside = true,
             ']' if inside && !quoted => inside = false,
             '"' if inside && !escaped => quoted = !quoted,
-            _ if !inside => text.push(character),
             _ => {}
         }
         escaped = inside && character == '\\' && !escaped;
-    }
-    text
+        character == '.' && !inside
+    })
+}
+
+/// Returns the name of a part of a path, without its indices.
+#[must_use]
+pub fn path_name(part: &str) -> &str {
+    part.split('[').next().unwrap_or_default()
 }

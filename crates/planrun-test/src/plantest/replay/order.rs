@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use planrun_lang::graph;
-use planrun_lang::sema::test::without_indices;
+use planrun_lang::sema::test::{path_name, path_parts};
+use planrun_lang::sema::{Step, StepKind};
 
 use super::compare::{Comparison, Difference, Kind};
+use crate::plantest::outcome::steps_named;
+use planrun_core::run::Program;
 
 impl Comparison<'_> {
     /// Returns a difference for each step whose calls come after those of another step, and came before them in the
@@ -54,23 +57,52 @@ impl Comparison<'_> {
         moved
     }
 
-    /// Returns true if one step waits for the other, where their paths part in a block of the plan itself.
+    /// Returns true if one step waits for the other, where their paths part: in a block of the plan or of one that it
+    /// calls, or between elements that run one after another.
     fn waits_for(&self, path: &str, other: &str) -> bool {
-        let (path, other) = (without_indices(path), without_indices(other));
-        let mut parts = path.split('.').zip(other.split('.'));
-        let Some((own, other)) = parts.find(|(own, other)| own != other) else {
+        let mut program = self.program;
+        for (own, other) in path_parts(path).zip(path_parts(other)) {
+            let name = path_name(own);
+            if name != path_name(other) {
+                return needs(program, name, path_name(other));
+            }
+            let mut steps = steps_named(&program.plan, name);
+            if own != other {
+                return steps.any(runs_in_turn);
+            }
+            let called = steps.find_map(|step| program.called_by(step));
+            program = called.unwrap_or(program);
+        }
+        false
+    }
+}
+
+/// Returns true if a step of a plan needs the other one.
+fn needs(program: &Program, own: &str, other: &str) -> bool {
+    let blocks = program.plan.blocks.iter().zip(&program.graph.blocks);
+    blocks.into_iter().any(|(block, graph)| {
+        let of = |name: &str| {
+            let mut numbered = (0..).zip(&block.nodes);
+            numbered.find(|(_, node)| node.name.as_deref() == Some(name))
+        };
+        let (Some((own, _)), Some((other, _))) = (of(own), of(other)) else {
             return false;
         };
-        let blocks = self.plan.blocks.iter().zip(&self.program.graph.blocks);
-        blocks.into_iter().any(|(block, graph)| {
-            let of = |name: &str| {
-                let mut numbered = (0..).zip(&block.nodes);
-                numbered.find(|(_, node)| node.name.as_deref() == Some(name))
-            };
-            let (Some((own, _)), Some((other, _))) = (of(own), of(other)) else {
-                return false;
-            };
-            graph::needed(graph, block, own).contains(&other)
-        })
+        graph::needed(graph, block, own).contains(&other)
+    })
+}
+
+/// Returns true if the elements or rounds of a step run one after another.
+fn runs_in_turn(step: &Step) -> bool {
+    match &step.kind {
+        StepKind::Each(each) => each.in_turn && each.parallel.is_none(),
+        StepKind::Repeat(_) => true,
+        StepKind::Call(_)
+        | StepKind::Do(_)
+        | StepKind::Race(_)
+        | StepKind::Match { .. }
+        | StepKind::Input(_)
+        | StepKind::Wait(_)
+        | StepKind::Damaged => false,
     }
 }
