@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use planrun_lang::diag::render::{Language, visible_line};
+use planrun_lang::diag::render::{Language, command, project, visible_line};
 use planrun_lang::types::{Literal, Type, decode, from_schema};
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::arguments::{RunArguments, RunFormat, parse_json};
 use super::echo::without_echo;
 use super::question::{QuestionView, more_questions};
-use super::shell::{command, project};
+use super::terminal::at_prompt;
 use super::{Failure, Terminal};
 use planrun_core::journal::{FormField, Given, Question, Waiting};
 use planrun_core::run::{Asking, Outcome};
@@ -361,7 +361,7 @@ fn read_as(ty: &Type, text: String) -> Json {
 /// Reads a line from standard input, trimmed; `None` at the end of the input.
 pub(super) fn read_line() -> Option<String> {
     let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
+    let read = at_prompt(|| io::stdin().lock().read_line(&mut line));
     read.is_ok_and(|read| read > 0)
         .then(|| line.trim().to_owned())
 }

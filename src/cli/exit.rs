@@ -3,11 +3,9 @@
 use std::process::ExitCode;
 
 use planrun_core::journal::AnswerError;
-use planrun_lang::diag::render::{quoted, visible_line};
+use planrun_lang::diag::render::{command, quoted, visible_line};
 use planrun_runs::runs::{Error, ErrorKind};
 use planrun_test::plantest::snapshot::SnapshotError;
-
-use super::shell::command;
 
 /// The outcomes that scripts can distinguish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

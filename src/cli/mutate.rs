@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::{quoted, visible_line};
+use planrun_lang::diag::render::{command, quoted, visible_line};
 use planrun_lang::sema::{BlockId, Files, NodeId, NodeKind, OrderClass, Plan, Step};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::ItemKind;
@@ -15,7 +15,6 @@ use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::shell::command;
 use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal, plan_files};
 use planrun_runs::driver::{Observer, Silence};

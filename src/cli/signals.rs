@@ -9,6 +9,7 @@ use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
 
+use super::terminal::end_prompt;
 use super::{Exit, echo};
 
 /// The token that the first signal cancels; without one, the signal ends the process.
@@ -84,6 +85,7 @@ fn watch(mut signals: Signals) {
                 tell(Interrupt::Stops);
             });
         } else {
+            end_prompt();
             tell_end();
             kill_programs();
             std::process::exit(i32::from(Exit::Interrupted.code()));

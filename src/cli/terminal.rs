@@ -15,6 +15,23 @@ use super::Failure;
 
 /// Whether the program that reads standard output has closed it.
 static CLOSED: AtomicBool = AtomicBool::new(false);
+/// Whether the last line on the terminal is a prompt that nobody has answered yet.
+static PROMPTS: AtomicBool = AtomicBool::new(false);
+
+/// Reads the answer to a prompt. What is printed before it is there starts on a line of its own.
+pub(super) fn at_prompt<T>(read: impl FnOnce() -> T) -> T {
+    PROMPTS.store(true, Ordering::Relaxed);
+    let answer = read();
+    PROMPTS.store(false, Ordering::Relaxed);
+    answer
+}
+
+/// Ends the line of a prompt that nobody has answered.
+pub(super) fn end_prompt() {
+    if PROMPTS.swap(false, Ordering::Relaxed) {
+        let _ = writeln!(io::stderr().lock());
+    }
+}
 
 /// When to colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -81,6 +98,7 @@ impl Terminal {
         } else {
             ColorChoice::Never
         };
+        end_prompt();
         let mut stdout = AutoStream::new(io::stdout().lock(), choice);
         written(
             stdout
@@ -165,6 +183,7 @@ impl Terminal {
         } else {
             ColorChoice::Never
         };
+        end_prompt();
         let mut stderr = AutoStream::new(io::stderr().lock(), choice);
         // There is no way to report that standard error is closed.
         let _ = stderr.write_all(without_commands(text).as_bytes());
@@ -205,5 +224,6 @@ pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
 
 /// Prints a line to standard error. There is no way to report that it is closed.
 fn message(text: &str) {
+    end_prompt();
     let _ = writeln!(io::stderr().lock(), "{}", without_commands(text));
 }

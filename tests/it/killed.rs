@@ -164,6 +164,14 @@ async fn three_deaths_at_one_place_pause_the_run_until_a_person_wants_it_again()
             paused.stderr
         );
     }
+    // The document of the paused run.
+    let paused = planrun(["run", "--resume", "dying", "--format", "json"])
+        .within(files.path())
+        .run();
+    assert_eq!(
+        (paused.status, &paused.json()["status"]),
+        (4, &Json::from("paused"))
+    );
     let again = start(files.path(), "dying").wait_with_output().unwrap();
     assert_eq!(
         again.status.code(),

@@ -55,6 +55,40 @@ fn all_due_runs_are_one_json_document() {
 }
 
 #[test]
+fn each_event_of_a_due_run_names_the_run() {
+    let place = waiting("r1");
+    let answer = r#"form={"pin": "1"}"#;
+    for id in ["r2", "r3"] {
+        run(&place, &["run", "a.plan", "--run-id", id]);
+        run(&place, &["runs", "answer", id, answer, "--by", "desk"]);
+    }
+    let due = ["runs", "resume", "--due", "--format", "ndjson"];
+    let resumed = run(&place, &due);
+    let lines = resumed.stdout.lines();
+    let events: Vec<Json> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for id in ["r2", "r3"] {
+        let mut own = events.iter().filter(|event| event["run"] == id);
+        let last = own.next_back().map(|event| &event["event"]);
+        assert_eq!(last, Some(&"run.settled".into()), "{resumed:?}");
+    }
+    assert!(events.iter().all(|event| event["run"].is_string()));
+    // The output of a single run needs no names.
+    let one = run(&place, &["runs", "resume", "r2", "--format", "ndjson"]);
+    assert!(!one.stdout.contains("\"run\":\"r3\""), "{one:?}");
+}
+
+#[test]
+fn a_list_of_no_runs_is_not_asked_for() {
+    let place = waiting("r1");
+    let none = run(&place, &["runs", "list", "--limit", "0"]);
+    assert_eq!((none.status, &*none.stdout), (2, ""), "{none:?}");
+    let one = run(&place, &["runs", "list", "--limit", "1"]);
+    assert!(one.status == 0 && one.stdout.contains("r1"), "{one:?}");
+}
+
+#[test]
 fn the_plan_of_a_run_is_a_json_document_if_that_is_requested() {
     let place = waiting("r1");
     let shown = run(

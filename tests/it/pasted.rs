@@ -26,6 +26,14 @@ fn place() -> TempDir {
     folder([
         ("my project/planrun.yaml", "confirm: [sys.echo]\n"),
         ("my project/a.plan", PLANS),
+        (
+            "my project/broken.plan",
+            "plan broken() -> int {\n    reply x\n}\n",
+        ),
+        (
+            "my project/uses.plan",
+            "use \"./broken.plan\" as other\n\nplan uses() -> int {\n    step a = other.broken()\n    reply a\n}\n",
+        ),
         ("here/planrun.yaml", "{}\n"),
     ])
 }
@@ -89,11 +97,17 @@ fn commands_in_error_messages_name_the_project() {
         (&["runs", "prune", "--damaged", "r2"], 2, "not deleted; `"),
         (&["tools", "show", "xyz"], 0, "no tool `xyz`; `"),
         (&["tools", "run", "xyz"], 0, "there is no tool `xyz`; `"),
+        (
+            &["check", "--format", "json", "../my project/uses.plan"],
+            1,
+            "\"run `",
+        ),
         // The last command ends the run.
         (&["runs", "prune", "--damaged", "r1"], 0, "not deleted; `"),
     ] {
         let refused = elsewhere(&place, command);
-        let hint = between(&refused.stderr, begin, "`");
+        let printed = format!("{}{}", refused.stderr, refused.stdout);
+        let hint = between(&printed, begin, "`");
         assert!(
             hint.starts_with("planrun --project '../my project' "),
             "{refused:?}"

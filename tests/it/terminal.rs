@@ -124,6 +124,10 @@ fn a_secret_is_not_displayed_while_it_is_typed() {
         waiting.stderr.contains(" --interactive --resume\n"),
         "{waiting:?}"
     );
+    // What is printed after an interrupt at a prompt does not stand behind the prompt.
+    let seen = on_terminal(&place, &[("pin .*: ", "\u{3}")], &run).unwrap();
+    let output = seen["output"].as_str().unwrap();
+    assert!(output.contains("\r\ninterrupted; resume"), "{seen}");
     // An interrupt in the middle does not leave the terminal without a display.
     let seen = on_terminal(&place, &[("pin .*: ", "hun\u{3}")], &run).unwrap();
     assert_eq!(
@@ -247,11 +251,23 @@ fn an_interrupted_call_of_a_tool_ends_like_an_interrupted_run() {
 #[test]
 fn a_call_that_reaches_no_service_ends_alike_in_every_format() {
     let place = place();
+    let hint = "check that the service is running and its address is correct";
     for format in ["human", "json"] {
         let call = ["tools", "run", "bank.pay", "--input", r#"{"pin": "1"}"#];
         let output = planrun(call.iter().chain(&["--format", format]))
             .within(place.path())
             .run();
         assert_eq!(output.status, 3, "{output:?}");
+        // This command has no `--mock`.
+        assert!(output.stderr.ends_with(&format!("{hint}\n")), "{output:?}");
     }
+    let answer = r#"form={"pin": "1", "note": "x"}"#;
+    let run = planrun(["run", "pays.plan", "--answer", answer])
+        .within(place.path())
+        .run();
+    let with_mock = format!("{hint}, or try the plan with `--mock`\n");
+    assert!(
+        run.status == 3 && run.stderr.ends_with(&with_mock),
+        "{run:?}"
+    );
 }

@@ -429,7 +429,7 @@ fn drive(
         ..RunOptions::default()
     };
     let run = planrun.start(plan, Inputs::default(), options)?;
-    let (driven, written) = drive_with_progress(run, cancel, (arguments.format, terminal))?;
+    let (driven, written) = drive_with_progress(run, cancel, output(arguments, terminal))?;
     written?;
     Ok(driven.outcome)
 }
@@ -438,7 +438,6 @@ fn output(arguments: &Arguments, terminal: Terminal) -> OutputOptions<'static> {
     OutputOptions {
         format: arguments.format,
         output: arguments.output.unwrap_or(RunOutput::Reply),
-        terminal,
-        collected: None,
+        ..OutputOptions::plain(terminal)
     }
 }

@@ -9,7 +9,7 @@ use planrun_agent::session::{Session, SessionError, Sessions};
 use planrun_agent::turns::{
     Agent, AgentInfo, DEFAULT_ROUNDS, Ended, Event, Options, Outcome, Setup, agent_types,
 };
-use planrun_lang::diag::render::{human, visible_text};
+use planrun_lang::diag::render::{command, human, visible_text};
 use planrun_lang::value::counted;
 use planrun_models::model::{Part, StopReason};
 use planrun_runs::runs::{Error, Planrun, new_run_id};
@@ -20,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 use super::Arguments;
 use crate::cli::arguments::RunFormat;
 use crate::cli::run::wait;
-use crate::cli::shell::command;
 use crate::cli::signals::stop_on_signal;
 use crate::cli::suggest::did_you_mean;
 use crate::cli::{Exit, Failure, Terminal, ask};

@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::{FileReport, quoted};
+use planrun_lang::diag::render::{FileReport, command, quoted};
 use planrun_lang::sema::CheckedFile;
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile};
 use planrun_tools::host::{Host, Revision, RevisionError};
 use planrun_tools::project::Location;
 
 use crate::cli::plan_files::{self, PlanFile};
-use crate::cli::shell::command;
 use crate::cli::{Failure, check};
 use planrun_runs::runs::{PlanText, Workspace, real_host, tidy};
 use planrun_test::breaking::{Comparison, Version, compare};

@@ -7,11 +7,12 @@ use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use planrun_lang::diag::render::{Appearance, Language, escape_json, quoted, visible_line};
+use planrun_lang::diag::render::{
+    Appearance, Language, command_in, escape_json, quoted, visible_line,
+};
 use planrun_lang::value::{Key, Value};
 
 use super::runs::timestamp;
-use super::shell::command_in;
 use planrun_core::journal::{FormField, Question, Waiting};
 use words::Words;
 

@@ -1,6 +1,6 @@
 //! Prints the outcome of a run that this process has driven, and chooses the exit code.
 
-use planrun_lang::diag::render::{escape_json, visible_line, visible_text};
+use planrun_lang::diag::render::{command, escape_json, visible_line, visible_text};
 use planrun_lang::protocol::{RunState, Sent, StepState};
 use planrun_lang::types::{Denied, ErrorClass, Transient};
 use planrun_lang::value::{Value, counted};
@@ -10,7 +10,6 @@ use super::drive::OutputOptions;
 use super::results;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::runs::timestamp;
-use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal, ask};
 use planrun_core::journal::StepError;
 use planrun_core::run::{Interruption, Outcome, StepReport};
@@ -30,13 +29,7 @@ pub fn print(
 ) -> Result<Exit, Failure> {
     let terminal = options.terminal;
     match options.format {
-        RunFormat::Json => {
-            let document = document(outcome, options.output)?;
-            match options.collected {
-                Some(collected) => collected.borrow_mut().push(document),
-                None => terminal.print_json(&document)?,
-            }
-        }
+        RunFormat::Json => print_document(outcome, options)?,
         RunFormat::Ndjson => {}
         RunFormat::Human | RunFormat::Quiet => {
             let text = match (&outcome.interruption, until) {
@@ -55,12 +48,28 @@ pub fn print(
             }
         }
     }
-    print_messages(outcome, until, terminal);
+    print_messages(outcome, until, options);
     Ok(exit_of(outcome))
 }
 
+/// Prints the JSON document of a run, or adds it to those of other runs.
+///
+/// # Errors
+/// Returns an error if the output cannot be written.
+pub fn print_document(outcome: &Outcome, options: OutputOptions) -> Result<(), Failure> {
+    let document = document(outcome, options.output)?;
+    match options.collected {
+        Some(collected) => {
+            collected.borrow_mut().push(document);
+            Ok(())
+        }
+        None => options.terminal.print_json(&document),
+    }
+}
+
 /// Prints what people have to know besides the result: what stays, what is asked, and how the run continues.
-pub fn print_messages(outcome: &Outcome, until: Option<&str>, terminal: Terminal) {
+pub fn print_messages(outcome: &Outcome, until: Option<&str>, options: OutputOptions) {
+    let terminal = options.terminal;
     for line in not_undone(outcome) {
         terminal.error(&line);
     }
@@ -75,9 +84,14 @@ pub fn print_messages(outcome: &Outcome, until: Option<&str>, terminal: Terminal
     if let Some(interruption) = &outcome.interruption {
         print_interruption(outcome, interruption, until, terminal);
     } else if outcome.error.as_deref().is_some_and(is_unreachable) {
-        terminal.note(
-            "check that the service is running and its address is correct, or try the plan with `--mock`",
-        );
+        let mock = if options.may_mock {
+            ", or try the plan with `--mock`"
+        } else {
+            ""
+        };
+        terminal.note(&format!(
+            "check that the service is running and its address is correct{mock}"
+        ));
     } else if outcome.state == RunState::Cancelled {
         terminal.note(&format!("the run {} is cancelled", outcome.run));
     }

@@ -11,9 +11,9 @@ use super::answer;
 use super::observer::ProgressObserver;
 use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
-use crate::cli::shell::command;
 use crate::cli::signals::{end_on_signal, stop_on_signal};
 use crate::cli::{Exit, Failure, Terminal};
+use planrun_lang::diag::render::command;
 use planrun_runs::driver::Silence;
 use planrun_runs::runs::{Driven, Error, EventOptions, Planrun, ResumeOptions, Run};
 
@@ -25,6 +25,10 @@ pub struct OutputOptions<'a> {
     pub terminal: Terminal,
     /// Where the JSON document of the run is added; without it, the document is printed.
     pub collected: Option<&'a RefCell<Vec<String>>>,
+    /// Whether each event names its run, because the output has the events of several runs.
+    pub names_run: bool,
+    /// Whether the command would have taken `--mock`.
+    pub may_mock: bool,
 }
 
 impl OutputOptions<'_> {
@@ -36,6 +40,8 @@ impl OutputOptions<'_> {
             output: RunOutput::Reply,
             terminal,
             collected: None,
+            names_run: false,
+            may_mock: false,
         }
     }
 }
@@ -56,6 +62,10 @@ pub fn drive(
     let (cancel, until) = (options.cancel.clone(), options.until.clone());
     let run = match begin(options) {
         Err(Error::Stuck { run, deaths, event }) => {
+            if output.format == RunFormat::Json {
+                let outcome = wait(planrun.recorded(&run)?.outcome())??;
+                answer::print_document(&outcome, output)?;
+            }
             print_stuck(&run, (deaths, event), output.terminal);
             return Ok(Exit::Paused);
         }
@@ -78,7 +88,7 @@ pub fn drive_run(
     output: OutputOptions,
 ) -> Result<Exit, Failure> {
     let continues = run.continues();
-    let (driven, written) = drive_with_progress(run, cancel, (output.format, output.terminal))?;
+    let (driven, written) = drive_with_progress(run, cancel, output)?;
     if let Some(recording) = recording {
         recording.write(
             &**planrun.host(),
@@ -100,9 +110,9 @@ pub fn drive_run(
 pub fn drive_with_progress(
     run: Run,
     cancel: CancellationToken,
-    (format, terminal): (RunFormat, Terminal),
+    output: OutputOptions,
 ) -> Result<(Driven, Result<(), Failure>), Failure> {
-    let mut observer = ProgressObserver::new(format, terminal, &run)?;
+    let mut observer = ProgressObserver::new(output, &run)?;
     stop_on_signal(cancel);
     let driven = wait(run.drive(&mut observer));
     let written = observer.close();

@@ -5,8 +5,9 @@ use std::mem::take;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use planrun_core::journal::{Event, LineWriter};
+use planrun_core::journal::{Event, EventKind, LineWriter};
 use planrun_lang::diag::render::escape_json;
+use serde_json::Value as Json;
 
 /// Size of a chunk in bytes, at which events are handed over even if more are about to follow.
 const CHUNK: usize = 16 * 1024;
@@ -18,14 +19,18 @@ pub struct EventOutput {
     /// Lines that have not been handed over.
     lines: Vec<u8>,
     writer: LineWriter,
+    /// The field that names the run in each line; empty if there is none.
+    run: String,
     chunks: SyncSender<Vec<u8>>,
     thread: JoinHandle<io::Result<()>>,
 }
 
 impl EventOutput {
+    /// `run` is the run that each line names, if the output has events of several runs.
+    ///
     /// # Errors
     /// Returns an error if the thread cannot be started.
-    pub fn new(output: impl Write + Send + 'static) -> io::Result<Self> {
+    pub fn new(output: impl Write + Send + 'static, run: Option<&str>) -> io::Result<Self> {
         let (chunks, received) = sync_channel(MAX_CHUNKS);
         let name = "planrun-output".to_owned();
         let thread = Builder::new()
@@ -34,6 +39,9 @@ impl EventOutput {
         Ok(Self {
             lines: Vec::new(),
             writer: LineWriter::default(),
+            run: run
+                .map(|run| format!("\"run\":{},", Json::from(run)))
+                .unwrap_or_default(),
             chunks,
             thread,
         })
@@ -41,7 +49,11 @@ impl EventOutput {
 
     /// Adds the line of an event.
     pub fn write(&mut self, event: &Event) {
-        let line = String::from_utf8_lossy(self.writer.line(event));
+        let mut line = String::from_utf8_lossy(self.writer.line(event));
+        // The first event of a run names it anyway.
+        if !matches!(event.kind, EventKind::RunStarted { .. }) {
+            line.to_mut().insert_str(1, &self.run);
+        }
         let line = escape_json(&line);
         self.lines.extend_from_slice(line.as_bytes());
         if self.lines.len() >= CHUNK {

@@ -132,8 +132,8 @@ fn output(arguments: &RunArguments, terminal: Terminal) -> OutputOptions<'static
     OutputOptions {
         format: arguments.format,
         output: arguments.output,
-        terminal,
-        collected: None,
+        may_mock: arguments.resume.is_none() && !arguments.mock,
+        ..OutputOptions::plain(terminal)
     }
 }
 

@@ -9,6 +9,7 @@ use indicatif::ProgressDrawTarget;
 use planrun_lang::diag::render::visible_line;
 
 use super::answer::print_effect;
+use super::drive::OutputOptions;
 use super::event_output::EventOutput;
 use crate::cli::arguments::RunFormat;
 use crate::cli::exit::refusal;
@@ -43,13 +44,15 @@ enum Output {
 impl ProgressObserver {
     /// # Errors
     /// Returns an error if the thread that writes events cannot be started.
-    pub fn new(format: RunFormat, terminal: Terminal, run: &Run) -> Result<Self, Failure> {
-        let output = match format {
+    pub fn new(options: OutputOptions, run: &Run) -> Result<Self, Failure> {
+        let terminal = options.terminal;
+        let output = match options.format {
             RunFormat::Human => {
                 Output::Progress(Box::new(Progress::new(!terminal.quiet, terminal.style)))
             }
             RunFormat::Ndjson => {
-                let events = EventOutput::new(io::stdout());
+                let named = options.names_run.then(|| run.id());
+                let events = EventOutput::new(io::stdout(), named);
                 Output::Events(events.map_err(|error| {
                     Failure::Environment(format!("cannot start a thread: {error}"))
                 })?)

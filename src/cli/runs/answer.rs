@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{command, project, visible_line};
 use serde_json::{Value as Json, json};
 
 use super::Format;
@@ -13,7 +13,6 @@ use super::not_delivered;
 use crate::cli::arguments::parse_json;
 use crate::cli::ask::{Reply, reply};
 use crate::cli::exit::refusal;
-use crate::cli::shell::{command, project};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::journal::{AnswerError, Given};
 use planrun_runs::runs::{Addressee, Answered, Error, Planrun, split_answer};

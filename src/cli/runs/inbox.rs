@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use planrun_lang::diag::render::{Appearance, quoted};
+use planrun_lang::diag::render::{Appearance, command_in, project, quoted};
 use planrun_tools::project::{Location, Project};
 use serde_json::json;
 
 use super::{Format, of_plan};
 use crate::cli::journals::has_journal;
 use crate::cli::question::QuestionView;
-use crate::cli::shell::{command_in, project};
 use crate::cli::suggest::did_you_mean;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::journal::Question;

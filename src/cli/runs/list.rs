@@ -1,5 +1,7 @@
 //! `planrun runs list`: lists the runs of a project, newest first.
 
+use std::num::NonZeroUsize;
+
 use clap::Args;
 use planrun_lang::diag::render::Language;
 use planrun_lang::diag::render::visible_line;
@@ -27,7 +29,7 @@ pub struct Arguments {
     waiting: bool,
     /// List at most N runs
     #[arg(long, value_name = "N", default_value = "20")]
-    limit: usize,
+    limit: NonZeroUsize,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
@@ -41,7 +43,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     let filter = RunFilter {
         plan: arguments.plan.clone(),
         states,
-        limit: Some(arguments.limit),
+        limit: Some(arguments.limit.get()),
     };
     let rows = planrun.list(&filter)?;
     if rows.is_empty() {

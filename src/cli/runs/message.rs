@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::resume;
 use crate::cli::run::OutputOptions;
-use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal};
+use planrun_lang::diag::render::command;
 use planrun_runs::runs::{Delivery, Planrun, ResumeOptions, delivery};
 
 /// Maximum number of pauses while the process that drives a run takes a message, or suspends the run.

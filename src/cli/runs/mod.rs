@@ -88,7 +88,7 @@ struct ResumeArguments {
     #[arg(long, conflicts_with = "due")]
     again: bool,
     /// Resume every run whose wake-up time has passed, whose process has died, or that has got an answer or a signal. With
-    /// `--format json`, one document has the list `runs`
+    /// `--format json`, one document has the list `runs`; with `ndjson`, each event has the `run` that it is part of
     #[arg(long, conflicts_with = "run")]
     due: bool,
     #[command(flatten)]
@@ -114,8 +114,7 @@ impl OutputArguments {
         OutputOptions {
             format: self.format,
             output: self.output,
-            terminal: terminal.with_language(self.language),
-            collected: None,
+            ..OutputOptions::plain(terminal.with_language(self.language))
         }
     }
 }
@@ -240,6 +239,10 @@ fn resume_command(
         };
         return resume(planrun, run, options, output);
     }
+    let output = OutputOptions {
+        names_run: true,
+        ..output
+    };
     resume_all_due(planrun, output)
 }
 

@@ -4,12 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use planrun_lang::diag::render::{human, visible_line};
+use planrun_lang::diag::render::{command, human, visible_line};
 
 use super::resume;
 use crate::cli::plan_files::checked_plan;
 use crate::cli::run::wait;
-use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Error, Patched, Planrun, RecordedRun, ResumeOptions, Workspace};
 

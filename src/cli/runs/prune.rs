@@ -4,11 +4,10 @@ use clap::Args;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-use planrun_lang::diag::render::{Language, visible_line};
+use planrun_lang::diag::render::{Language, command, visible_line};
 use planrun_lang::value::counted;
 
 use super::time::{relative_time, timestamp};
-use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Planrun, Prunable, Prune, Pruning, RunSummary};
 

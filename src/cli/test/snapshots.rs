@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_lang::diag::render::command;
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_tools::host::Host;
 
@@ -161,10 +162,16 @@ fn fault(span: planrun_lang::source::Span, settled: &Settled) -> Diagnostic {
     let finding = Diagnostic::new(&codes::tests::SNAPSHOT, span, message);
     match settled.kept {
         Kept::Pending => {
-            finding.help("review it with `planrun test --review`, or accept it with `--accept`")
+            let review = command("test --review");
+            finding.help(format!(
+                "review it with `{review}`, or accept it with `--accept`"
+            ))
         }
         Kept::No | Kept::Accepted => {
-            finding.help("nothing is written here; run `planrun test --review` on your own machine")
+            let review = command("test --review");
+            finding.help(format!(
+                "nothing is written here; run `{review}` on your own machine"
+            ))
         }
     }
 }

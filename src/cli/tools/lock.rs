@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::lint::suspicions;
 use planrun_lang::types::Effect;
 use planrun_lang::value::counted;
@@ -13,7 +13,6 @@ use planrun_tools::project::ServerSettings;
 use serde_json::Value as Json;
 
 use super::renewal::{Renewal, differences};
-use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal};
 
 /// Connect to the servers of the project, and pin the contracts of their tools in `planrun.lock`

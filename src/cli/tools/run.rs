@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::nearest;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::secrets::redact_json_path;
 use planrun_lang::sema::{inputs_of_call, plan_of_call};
 use planrun_lang::source::SourceFile;
@@ -19,12 +19,10 @@ use planrun_tools::contract::ToolIndex;
 use planrun_tools::tools::Catalog;
 use serde_json::{Map, Value as Json, json};
 
-use crate::cli::arguments::RunFormat;
 use crate::cli::deferred;
 use crate::cli::run::{
     OutputOptions, drive, drive_with_progress, exit_of, late_server_warning, print_messages, wait,
 };
-use crate::cli::shell::command;
 use crate::cli::{Exit, Failure, Terminal};
 
 /// Maximum size of the arguments, in bytes.
@@ -126,13 +124,14 @@ pub(super) fn run(
             )
         }
         Format::Json => {
+            let output = OutputOptions::plain(terminal);
             let options = RunOptions::default();
             let cancel = options.drive.cancel.clone();
             let run = planrun.start(&call.plan, call.inputs, options)?;
             // The progress is printed for people on standard error, the result for programs on standard output.
-            let (driven, written) = drive_with_progress(run, cancel, (RunFormat::Human, terminal))?;
+            let (driven, written) = drive_with_progress(run, cancel, output)?;
             terminal.print_document(&call_status(&driven.outcome, &workspace.location.folder))?;
-            print_messages(&driven.outcome, None, terminal);
+            print_messages(&driven.outcome, None, output);
             written.map(|()| exit_of(&driven.outcome))
         }
     }

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use clap::Args;
-use planrun_lang::diag::render::visible_text;
+use planrun_lang::diag::render::{command, visible_text};
 use planrun_lang::format::format;
 use planrun_lang::sema::declaration;
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Signature;
 use planrun_runs::runs::Workspace;
 
-use crate::cli::shell::command;
 use crate::cli::suggest::did_you_mean;
 use crate::cli::{Exit, Failure, Terminal};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use planrun_core::journal::StepError;
 use planrun_core::run::{Approval, Outcome};
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::protocol::RunState;
 use planrun_lang::secrets::redact_paths;
 use planrun_lang::sema::inputs_of_call;
@@ -169,7 +169,8 @@ fn called(outcome: &Outcome, shape: &Shape<'_>, cancel: &CancellationToken) -> C
     match outcome.state {
         RunState::Completed => Called::Answered(result(outcome, shape)),
         RunState::Running | RunState::Paused if cancel.is_cancelled() => Called::Failed(format!(
-            "[Interrupted] The user stopped it; resume run {run} with `planrun runs resume {run}`."
+            "[Interrupted] The user stopped it; resume run {run} with `{}`.",
+            command(&format!("runs resume {run}"))
         )),
         RunState::Running | RunState::Paused => match outcome.questions.first() {
             Some((path, question)) => {
@@ -232,7 +233,8 @@ fn failure(outcome: &Outcome, shape: &Shape<'_>) -> String {
 /// Describes the arguments of a call for the approver, with those that its tool declares secret redacted. Nothing is
 /// left out: a person must be able to read what they approve.
 fn describe_arguments(arguments: &Map<String, Json>, tool: &Signature) -> String {
-    let mut text = "\nIts arguments (in full: planrun runs inbox --format json):".to_owned();
+    let inbox = command("runs inbox --format json");
+    let mut text = format!("\nIts arguments (in full: {inbox}):");
     let arguments = Value::from_json(&Json::Object(arguments.clone()));
     let redacted = redact_paths(&arguments, &tool.sensitive).to_json();
     for (name, value) in redacted.as_object().into_iter().flatten() {

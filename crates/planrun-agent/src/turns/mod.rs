@@ -11,6 +11,7 @@ mod tree;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::diag::render::command;
 use planrun_lang::permission::Grant;
 use planrun_lang::protocol::RunState;
 use planrun_models::model::{
@@ -361,7 +362,8 @@ impl Agent {
         }
         Called::Failed(format!(
             "[Interrupted] The process that made this call ended in the middle of it, so it may have happened. It is run \
-             {run}: runs(id: \"{run}\") shows it, and `planrun runs resume {run}` resumes it."
+             {run}: runs(id: \"{run}\") shows it, and `{}` resumes it.",
+            command(&format!("runs resume {run}"))
         ))
     }
 

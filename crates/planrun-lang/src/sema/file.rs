@@ -15,6 +15,7 @@ use super::shared::{Namespace, Shared, Uses};
 use super::test::Test;
 use super::tools::Tools;
 use super::unread::unused_items;
+use crate::diag::render::{self, command, visible_line};
 use crate::diag::{Diagnostic, Fix, closest, codes};
 use crate::permission::PathResolver;
 use crate::source::{SourceFile, Span, SpanIndex};
@@ -291,7 +292,13 @@ impl Session<'_> {
                 path.text,
                 if errors == 1 { "" } else { "s" }
             );
-            unresolved(message).help(format!("run `planrun check {}`", other.name()))
+            unresolved(message).help(format!(
+                "run `{}`",
+                command(&format!(
+                    "check {}",
+                    render::quoted(&visible_line(other.name()))
+                ))
+            ))
         }));
         Namespace::Unresolved
     }
@@ -537,7 +544,7 @@ fn no_namespace(name: &ast::Name, tools: &Tools) -> Diagnostic {
     if tools.unlocked.contains(&name.text) {
         let message = format!("the tools of `{}` are not locked", name.text);
         let finding = Diagnostic::new(&codes::contracts::UNLOCKED_TOOL, name.span, message);
-        return finding.help("run `planrun tools lock`");
+        return finding.help(format!("run `{}`", command("tools lock")));
     }
     let finding = unknown(
         &codes::names::UNRESOLVED_USE,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use planrun_lang::diag::render::FileReport;
+use planrun_lang::diag::render::{FileReport, command};
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::sema::{Call, Plan, Step};
 use planrun_lang::source::Span;
@@ -105,9 +105,11 @@ impl CheckedPlan {
             let span = calls.get(&path).map_or(self.plan.span, |(_, span)| *span);
             let message =
                 format!("the contract of `{path}` has changed since it was pinned: {why}");
-            Diagnostic::new(&codes::contracts::CONTRACT_BROKEN, span, message)
-                .help("see what has changed with `planrun tools diff`, and pin what the server offers now with \
-                       `planrun tools lock`")
+            Diagnostic::new(&codes::contracts::CONTRACT_BROKEN, span, message).help(format!(
+                "see what has changed with `{}`, and pin what the server offers now with `{}`",
+                command("tools diff"),
+                command("tools lock")
+            ))
         };
         let found = broken.into_iter().map(finding).collect();
         Err(Error::Obstacles(Box::new(FileReport::new(

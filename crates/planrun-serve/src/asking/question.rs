@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun_core::journal::{Question, Waiting};
-use planrun_lang::diag::render::{visible_line, visible_text};
+use planrun_lang::diag::render::{command, visible_line, visible_text};
 use serde_json::Value as Json;
 
 use crate::report::shorten;
@@ -18,8 +18,6 @@ const TEXT_OF_CALL_BYTES: usize = 500;
 const WHY_BYTES: usize = 160;
 /// Maximum size of the displayed arguments, in tokens.
 const MAX_ARGUMENTS: usize = 90;
-/// The last line of a question that is not shown as a whole.
-const MORE: &str = "Some of it is left out here. All of it: planrun runs inbox --format json\n";
 
 /// A question of a run that a person has to answer.
 #[derive(Clone, Debug)]
@@ -69,9 +67,9 @@ impl PendingQuestion {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
         let is_yes = matches!(self.question.kind, Waiting::Confirm | Waiting::Approval);
         if is_yes && self.question.by.is_none() && path.bytes().all(is_plain) {
-            format!("planrun runs answer {run} {path}=true --resume")
+            command(&format!("runs answer {run} {path}=true --resume"))
         } else {
-            format!("planrun runs answer {run} --interactive --resume")
+            command(&format!("runs answer {run} --interactive --resume"))
         }
     }
 }
@@ -111,16 +109,23 @@ fn text(run: &str, path: &str, question: &Question) -> String {
         text.push_str(&quoted(&arguments.value.to_string()));
         is_cut |= !arguments.cuts.is_empty();
     }
-    let room = MAX_CHARACTERS - MORE.len() - 1;
+    let more = more();
+    let room = MAX_CHARACTERS.saturating_sub(more.len() + 1);
     if let Some((end, _)) = text.char_indices().nth(room) {
         text.truncate(end);
         text.push('\n');
         is_cut = true;
     }
     if is_cut {
-        text.push_str(MORE);
+        text.push_str(&more);
     }
     text
+}
+
+/// Returns the last line of a question that is not shown as a whole.
+fn more() -> String {
+    let inbox = command("runs inbox --format json");
+    format!("Some of it is left out here. All of it: {inbox}\n")
 }
 
 /// Returns external text with a mark before each line, so that no line can pass for one of planrun's own.
@@ -158,7 +163,7 @@ mod tests {
         let texts = ["Close it?".to_owned(), "y".repeat(600), "\n".repeat(900)];
         for text in texts {
             let shown = gate(&text, &long);
-            assert!(shown.ends_with(&format!("\n{MORE}")), "{shown}");
+            assert!(shown.ends_with(&format!("\n{}", more())), "{shown}");
             assert!(shown.chars().count() <= MAX_CHARACTERS, "{shown}");
             assert!(shown.contains("It calls desk.close") && shown.contains("\"id\":7"));
         }

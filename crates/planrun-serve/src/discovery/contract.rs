@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun_lang::diag::render::{visible_line, visible_text};
+use planrun_lang::diag::render::{command, visible_line, visible_text};
 use planrun_lang::sema::Declaration;
 use planrun_lang::types::{Literal, Parameter, Signature, Type, TypeNames};
 use planrun_lang::value::{Value, counted};
@@ -175,7 +175,8 @@ impl Contract<'_> {
         let documentation = format!("{description}{deprecated}");
         if let Some(what) = suspicion(&documentation) {
             return format!(
-                "/// (Its description is withheld: it {what}. `planrun tools show` shows it to people.)\n"
+                "/// (Its description is withheld: it {what}. `{}` shows it to people.)\n",
+                command("tools show")
             );
         }
         let kept = cut(&documentation, limit);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use planrun_core::journal::Grant;
 use planrun_core::run::{Approval, short_duration};
 use planrun_lang::bounds::{Argument, Bounds, Role, Undoing, Use};
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::origin::Source;
 use planrun_lang::secrets::{MARK, redact_paths};
 use planrun_lang::sema::{OnFailure, PassedOn, Plan};
@@ -83,7 +83,8 @@ fn text(run: &str, plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>, bounds: &Bou
         let _ = writeln!(text, "It reads: {}", cut(&names.join(", "), 120));
     }
     let _ = writeln!(text, "{}", limits(bounds));
-    let _ = write!(text, "The whole plan: planrun runs show {run} --plan");
+    let show = command(&format!("runs show {run} --plan"));
+    let _ = write!(text, "The whole plan: {show}");
     text.chars().take(MAX_CHARACTERS).collect()
 }
 

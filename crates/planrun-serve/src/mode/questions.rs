@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use planrun_core::journal::Given;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{command, visible_line};
 use planrun_runs::runs::{Addressee, Error};
 use planrun_tools::host::runtime_now;
 use serde_json::Value as Json;
@@ -207,7 +207,8 @@ impl PlanMode {
                 Some(outcome) if outcome.is_from_person() => {
                     if let Err(error) = self.accept(&question, outcome, &channel(&*client)) {
                         return Reply::Failed(format!(
-                            "The answer was rejected: {error}. `planrun runs cancel {run}` cancels the run."
+                            "The answer was rejected: {error}. `{}` cancels the run.",
+                            command(&format!("runs cancel {run}"))
                         ));
                     }
                 }

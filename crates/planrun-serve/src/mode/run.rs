@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_core::run::Outcome;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
 use planrun_runs::runs::{
@@ -234,8 +234,9 @@ impl PlanMode {
                     sleep(POLL_INTERVAL).await;
                 } else if !self.planrun.recorded(run)?.is_by_model() {
                     return Ok(Reply::text(format!(
-                        "run {run} is {}. Only a person can resume it: planrun runs resume {run}",
-                        summary.status()
+                        "run {run} is {}. Only a person can resume it: {}",
+                        summary.status(),
+                        command(&format!("runs resume {run}"))
                     )));
                 } else if let Some(reply) = self.resume_idle(run, options).await? {
                     return Ok(reply);

@@ -3,15 +3,21 @@
 use std::fmt::Write as _;
 
 use planrun_core::journal::{FormField, Waiting};
-use planrun_lang::diag::render::visible_text;
+use planrun_lang::diag::render::{command, visible_text};
 
 use super::form::{DECISION, FIELD, NO, YES, YES_FOR_THE_PLAN, field_text};
 use crate::asking::PendingQuestion;
 
-pub(super) const GONE: &str = "This question has been answered, or is no longer open. `planrun runs inbox` lists the open \
-                               questions.";
 pub(super) const TAKEN: &str =
     "The answer was recorded, and the run continues. You can close this page.";
+
+/// Returns the text of a page whose question is gone.
+pub(super) fn gone() -> String {
+    format!(
+        "This question has been answered, or is no longer open. `{}` lists the open questions.",
+        command("runs inbox")
+    )
+}
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:3rem auto;padding:0 1rem;color:#1c2530;\
     background:#fff}pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f3f5f8;border-radius:6px;padding:1rem;font:14px/1.5 \

@@ -217,7 +217,7 @@ async fn show(
         );
     }
     let Some((question, answers)) = pages.question(&token).zip(pages.answers.upgrade()) else {
-        return page(StatusCode::NOT_FOUND, &html::notice(html::GONE));
+        return page(StatusCode::NOT_FOUND, &html::notice(&html::gone()));
     };
     let plan = answers.plan(&question.run).unwrap_or_default();
     page(StatusCode::OK, &html::question(&question, &plan))
@@ -237,7 +237,7 @@ async fn answer(
         );
     }
     let Some((question, answers)) = pages.question(&token).zip(pages.answers.upgrade()) else {
-        return page(StatusCode::NOT_FOUND, &html::notice(html::GONE));
+        return page(StatusCode::NOT_FOUND, &html::notice(&html::gone()));
     };
     let answered = form::read(&question, &body)
         .and_then(|value| answers.accept(&question, AskOutcome::Answer(value), "page"));

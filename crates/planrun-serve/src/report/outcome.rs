@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_core::journal::StepError;
 use planrun_core::run::Outcome;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
 use planrun_runs::runs::CallSummary;
@@ -91,7 +91,8 @@ pub fn facts(outcome: &Outcome) -> String {
     if !outcome.retryable.is_empty() {
         let _ = writeln!(
             report,
-            "A person can try again to undo it: `planrun runs retry {run}`."
+            "A person can try again to undo it: `{}`.",
+            command(&format!("runs retry {run}"))
         );
     }
     if !unknown.is_empty() {

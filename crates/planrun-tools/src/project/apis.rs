@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planrun_lang::diag::codes::contracts::{CONFIG_KEY, CONFIG_VARIABLE};
+use planrun_lang::diag::render::command;
 use planrun_lang::diag::{Diagnostic, Severity, nearest};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Effect;
@@ -283,7 +284,7 @@ fn unknown_classes(section: &Section, api: &Api, found: &mut Vec<Diagnostic>) {
         let finding = Diagnostic::new(&CONFIG_KEY, entry.span, message);
         found.push(match nearest(&entry.name, names()) {
             Some(near) => finding.did_you_mean(near, entry.span, near.name),
-            None => finding.help("`planrun tools list` lists its tools"),
+            None => finding.help(format!("`{}` lists its tools", command("tools list"))),
         });
     }
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::Language;
+use planrun_lang::diag::render::{Language, command};
 use planrun_lang::permission::{Grant, PermissionError, Permissions, ReachedProgram};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::types::{CallKind, Effect, Signature};
@@ -514,8 +514,9 @@ fn read_lock(host: &dyn Host, path: &Path) -> Result<Lock, ProjectError> {
     };
     Lock::parse(&text).map_err(|problem| {
         ProjectError(format!(
-            "{} cannot be used: {problem}; write it again with `planrun tools lock`",
-            display_path(path)
+            "{} cannot be used: {problem}; write it again with `{}`",
+            display_path(path),
+            command("tools lock")
         ))
     })
 }

@@ -27,7 +27,7 @@ pub use json::{Range, json, json_findings, range};
 pub use junit::junit;
 pub use plain::with_facts;
 pub use sarif::sarif;
-pub use shell::quoted;
+pub use shell::{command, command_in, project, quoted, set_project};
 pub use short::short;
 pub use wrap::wrap;
 pub use xml::{Xml, xml_document};

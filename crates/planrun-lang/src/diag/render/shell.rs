@@ -1,4 +1,38 @@
-//! Quotes words for a shell.
+//! Commands of this program in texts, to be pasted into a shell in the current folder.
+
+use std::sync::OnceLock;
+
+use super::visible_line;
+
+/// The folder that commands pass with `--project`; not set if they find the project without it.
+static PROJECT: OnceLock<String> = OnceLock::new();
+
+/// Makes commands in texts pass this folder with `--project` from now on. A process works with one project, so only the
+/// first call has an effect.
+pub fn set_project(folder: String) {
+    PROJECT.get_or_init(|| folder);
+}
+
+/// Returns the folder that commands have to pass with `--project`.
+#[must_use]
+pub fn project() -> Option<&'static str> {
+    PROJECT.get().map(String::as_str)
+}
+
+/// Returns a command of this program for the project of this process.
+#[must_use]
+pub fn command(rest: &str) -> String {
+    command_in(project(), rest)
+}
+
+/// Returns a command of this program for the project in this folder.
+#[must_use]
+pub fn command_in(project: Option<&str>, rest: &str) -> String {
+    let project = project
+        .map(|folder| format!(" --project {}", quoted(&visible_line(folder))))
+        .unwrap_or_default();
+    format!("planrun{project} {rest}")
+}
 
 /// Quotes a word so that a POSIX shell reads it unchanged. Characters that control a terminal must have been removed.
 #[must_use]
@@ -24,5 +58,14 @@ mod tests {
         assert_eq!(quoted("it's $(rm)"), r"'it'\''s $(rm)'");
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("姓名=…"), "姓名=…");
+    }
+
+    #[test]
+    fn a_command_names_the_project_that_it_would_not_find() {
+        assert_eq!(command_in(None, "runs list"), "planrun runs list");
+        assert_eq!(
+            command_in(Some("my shop"), "runs list"),
+            "planrun --project 'my shop' runs list"
+        );
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Subject;
+use crate::diag::render::command;
 use crate::diag::{Diagnostic, codes};
 use crate::lint::suspicions;
 use crate::types::BUILT_IN;
@@ -25,7 +26,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let message = format!("the description of `{}` {what}", signature.path());
             let code = &codes::contracts::SUSPICIOUS_DESCRIPTION;
             let finding = Diagnostic::new(code, call.span, message);
-            found.push(finding.help("read it with `planrun tools show` before a model does"));
+            let show = command("tools show");
+            found.push(finding.help(format!("read it with `{show}` before a model does")));
         }
     }
 }

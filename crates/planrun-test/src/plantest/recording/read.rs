@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::call::{CallError, Details};
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::protocol::Sent;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::types::ErrorClass;
@@ -49,7 +49,10 @@ impl Reader<'_> {
             path: self.path.to_owned(),
             line: Some(self.source.position(span.start).line),
             why: why.into(),
-            remedy: "fix it, or record it again with `planrun test --record all`".to_owned(),
+            remedy: format!(
+                "fix it, or record it again with `{}`",
+                command("test --record all")
+            ),
         }
     }
 

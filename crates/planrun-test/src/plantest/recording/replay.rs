@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use planrun_lang::call::Answer;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{command, quoted, visible_line};
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::source::Span;
 use planrun_lang::types::Signature;
@@ -184,7 +184,7 @@ pub fn faults(
     let place = Place {
         test,
         file: file.to_owned(),
-        command: command(plan_file),
+        command: record_again(plan_file),
     };
     let mut faults: Vec<Diagnostic> = Vec::new();
     for (index, mismatch) in &replayed.mismatches {
@@ -202,15 +202,11 @@ pub fn faults(
 }
 
 /// Returns the command that records the test again.
-fn command(plan_file: &str) -> String {
-    let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
-    let name = visible_line(plan_file);
-    let quoted = if name.chars().all(plain) {
-        name.into_owned()
-    } else {
-        format!("'{}'", name.replace('\'', r"'\''"))
-    };
-    format!("planrun test --record new {quoted}")
+fn record_again(plan_file: &str) -> String {
+    command(&format!(
+        "test --record new {}",
+        quoted(&visible_line(plan_file))
+    ))
 }
 
 struct Place {

@@ -4,6 +4,7 @@ mod login;
 mod permitted;
 mod store;
 
+use planrun_lang::diag::render::command;
 use std::sync::Arc;
 
 use reqwest::Url;
@@ -165,7 +166,8 @@ pub(super) async fn authorized(
     let mut file = TokenFile::new(host, url, &issuer)?;
     let Some(kept) = file.read()? else {
         return Err(Refusal::Denied(format!(
-            "not logged in at {issuer}; log in with `planrun tools login {name}`"
+            "not logged in at {issuer}; log in with `{}`",
+            command(&format!("tools login {name}"))
         )));
     };
     file.resume(&kept, credentials);
@@ -185,16 +187,17 @@ pub(super) fn remedy(name: &str, url: &str, challenge: &str) -> String {
     let missing = params.filter(WWWAuthenticateParams::is_insufficient_scope);
     let Some(scopes) = missing.map(|params| params.scope.unwrap_or_default()) else {
         return format!(
-            "it requires a new login: `planrun tools login {name}`, which needs `auth: oauth` next to its `url`"
+            "it requires a new login: `{}`, which needs `auth: oauth` next to its `url`",
+            command(&format!("tools login {name}"))
         );
     };
-    let mut command = format!("planrun tools login {name}");
+    let mut login = command(&format!("tools login {name}"));
     // Scopes with characters that a shell interprets are left out; the user has to quote them.
     for scope in scopes.split_whitespace().filter(|scope| is_plain(scope)) {
-        command.push_str(" --scope ");
-        command.push_str(scope);
+        login.push_str(" --scope ");
+        login.push_str(scope);
     }
-    format!("it requires more scopes than the login has: `{command}`")
+    format!("it requires more scopes than the login has: `{login}`")
 }
 
 /// Returns true if an external word needs no quoting in any shell.
