@@ -288,17 +288,31 @@ fn place(text: &str, location: Location) -> Span {
 
 /// Returns the message without the position, which is displayed separately, and without advice for programmers.
 fn message(error: &serde_yaml::Error) -> String {
-    let text = error.without_snippet().to_string();
+    let mut error = error.without_snippet();
+    let text = error.to_string();
+    // What went wrong where an alias was replaced.
+    while let serde_yaml::Error::AliasError { error: inner, .. } = error {
+        error = inner;
+    }
+    match error {
+        serde_yaml::Error::Budget { .. } => {
+            return "it is too large, or expands too much through aliases".to_owned();
+        }
+        serde_yaml::Error::NonFiniteFloat { value, .. } => {
+            return format!("`{value}` is not a finite number");
+        }
+        _ => {}
+    }
     let first = text.lines().next().unwrap_or_default();
     let end = [" at line ", ", set DuplicateKeyPolicy", "error: line "]
         .iter()
         .filter_map(|mark| first.find(mark))
         .min();
     let kept = first[..end.unwrap_or(first.len())].trim_end_matches([':', ' ']);
-    if kept.is_empty() {
-        "it is not valid YAML".to_owned()
-    } else {
-        kept.to_owned()
+    match kept {
+        "" => "it is not valid YAML".to_owned(),
+        "recursion limit exceeded" => "it is nested too deeply".to_owned(),
+        kept => kept.to_owned(),
     }
 }
 

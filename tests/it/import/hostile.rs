@@ -239,6 +239,30 @@ fn a_workflow_that_nests_everywhere_is_bounded() {
     );
 }
 
+/// The messages say what is wrong with the document, not which limit of a library it exceeds.
+#[test]
+fn what_a_yaml_document_exceeds_is_told_in_words() {
+    let laughs = (1..30).fold("a0: &a0 [x]\n".to_owned(), |text, level| {
+        let before = level - 1;
+        format!("{text}a{level}: &a{level} [*a{before}, *a{before}, *a{before}]\n")
+    });
+    let deep = format!("a: {}{}\n", "[".repeat(5000), "]".repeat(5000));
+    for (text, message) in [
+        (
+            laughs.as_str(),
+            "it is too large, or expands too much through aliases",
+        ),
+        (&deep, "it is nested too deeply"),
+        ("a: .inf\n", "`.inf` is not a finite number"),
+        ("a: 1e400\n", "`1e400` is not a finite number"),
+    ] {
+        let source = SourceFile::new("document.yaml", text);
+        let refused =
+            planrun_import::import(&source, Some(Format::Serverless), "d", &Tools::default());
+        assert_eq!(refused.unwrap_err().message, message);
+    }
+}
+
 /// Returns the names of the statements of all plans.
 fn names(file: &File) -> Vec<String> {
     let plans = file.items.iter().filter_map(|item| match &item.kind {

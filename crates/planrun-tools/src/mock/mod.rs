@@ -7,7 +7,6 @@ mod listening;
 mod multipart;
 mod recent;
 mod respond;
-mod script;
 mod server;
 mod template;
 

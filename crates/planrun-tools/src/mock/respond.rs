@@ -13,9 +13,9 @@ use planrun_lang::value::timestamp_text;
 use serde_json::{Map, Value as Json, json};
 
 use super::calls::{Answer, Calls, Known, LoggedCall};
-use super::script::{Case, Reaction, Script};
 use super::template::fill;
 use crate::host::Host;
+use crate::tools::app::script::{Case, Reaction, Script};
 use crate::tools::app::{App, Received, Rest};
 
 /// The state that answers need, shared by all connections.

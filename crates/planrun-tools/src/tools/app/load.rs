@@ -543,10 +543,12 @@ tools:
     effect: reed
     parameters: { type: objekt }
     returns: yes
+    mock: [{ status: 503 }, { status: 999 }]
     errors: [{ reason: busy, class: transient.unavailible, happened: perhaps }, 3]
     key: { argument: idd, ttl: long, per: try }
   - name: t
     endpoint: ftp://x/y
+    mock: [{ when: { rapo: x }, data: 1 }]
     parameters: { type: object, properties: { repo: { type: string } } }
     resource: "{repos}/{x"
     x-own: fine
@@ -567,9 +569,11 @@ tools:
         "try" error: `per` of `key` is no longer supported: all attempts of one execution carry the same key (remove it)
         "long" error: `ttl` of `key` must be a duration such as 24h ()
         "reed" error: `effect` of the tool a.t cannot be `reed` (did you mean `read`?)
+        "[" warning: `mock` of the tool a.t: case 2: `status` must be an HTTP status from 200 to 599 ()
         "ftp://x/y" error: the endpoint is not an HTTP or HTTPS URL: it begins with `ftp:` (write the full URL, such as `http://127.0.0.1:8009/tool`)
         "\"{repos}/{x\"" error: `resource` names `repos`, which is not a parameter (did you mean `repo`?)
         "\"{repos}/{x\"" error: `resource` has `{` without `}`: `{repos}/{x` ()
+        "[" warning: `when` names `rapo`, which is not a parameter (did you mean `repo`?)
         "t" error: the tool a.t is defined twice (only the first is used; rename the other)
         "7" error: a tool of a must be a mapping, but is a number ()
         "###);

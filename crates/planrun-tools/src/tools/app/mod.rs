@@ -4,6 +4,7 @@ mod access;
 mod load;
 mod rest;
 mod safety;
+pub(crate) mod script;
 pub mod section;
 pub(crate) mod tool;
 mod transport;

@@ -13,6 +13,7 @@ use planrun_lang::types::{
 use planrun_lang::value::{parse_duration, saturating_duration};
 use serde_json::Value as Json;
 
+use super::script::Script;
 use super::section::Section;
 use super::variables::{Variable, unset_in};
 use super::{AppTool, Reason, rest, safety};
@@ -54,6 +55,7 @@ pub(super) fn read(
     let parts = (arguments, "reason", method);
     let (signature, errors) = contract(&section, (shared, name), parts, found);
     let mock = section.get("mock").map(Node::to_json);
+    check_mock(&section, mock.as_ref(), &signature, found);
     Some(AppTool {
         signature: Arc::new(signature),
         endpoint,
@@ -62,6 +64,36 @@ pub(super) fn read(
         errors,
         mock,
     })
+}
+
+/// Warns about a `mock` section that no mock can answer from. Runs without `--mock` do not read it.
+fn check_mock(
+    section: &Section,
+    mock: Option<&Json>,
+    signature: &Signature,
+    found: &mut Vec<Diagnostic>,
+) {
+    let span = section.get("mock").map_or(section.span(), |node| node.span);
+    let mut problems = Vec::new();
+    match Script::read(mock) {
+        Ok(script) => {
+            let known = Known {
+                parameters: &signature.parameters,
+                extra: signature.extra_arguments,
+            };
+            for name in script.conditions() {
+                known.expect(section.code(), (name, "when"), span, &mut problems);
+            }
+        }
+        Err(problem) => {
+            let message = format!("`mock` of the tool {}: {problem}", signature.path());
+            section.report(span, message, &mut problems);
+        }
+    }
+    for mut problem in problems {
+        problem.severity = Severity::Warning;
+        found.push(problem);
+    }
 }
 
 /// The keys of a tool that define its contract, for any kind of transport.

@@ -21,7 +21,7 @@ const LONGEST_DELAY: Duration = Duration::from_hours(1);
 
 /// The answers of one tool.
 #[derive(Clone, Debug)]
-pub(super) enum Script {
+pub(crate) enum Script {
     /// Generated from the schema of the result.
     Generated,
     /// The same value for every call, with its placeholders filled in.
@@ -31,7 +31,7 @@ pub(super) enum Script {
 
 /// One answer and the condition for it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Case {
+pub(crate) struct Case {
     /// Argument values that the call must have.
     pub when: Map<String, Json>,
     pub reaction: Reaction,
@@ -43,7 +43,7 @@ pub(super) struct Case {
 
 /// What a case answers with.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Reaction {
+pub(crate) enum Reaction {
     #[default]
     Generated,
     Data(Json),
@@ -73,6 +73,17 @@ impl Script {
             }
             Some(value) => Ok(Self::Value(value.clone())),
         }
+    }
+
+    /// Returns the names of the arguments that the cases require.
+    pub fn conditions(&self) -> impl Iterator<Item = &str> {
+        let cases = match self {
+            Self::Cases(cases) => &**cases,
+            Self::Generated | Self::Value(_) => &[],
+        };
+        cases
+            .iter()
+            .flat_map(|case| case.when.keys().map(String::as_str))
     }
 }
 
