@@ -141,7 +141,7 @@ fn fixed(
     for caller in &made.removed {
         let called = &checked.plan.name;
         let note = format!(
-            "note: `{caller}` is not copied, since it calls `{called}` with all its inputs"
+            "note: `{caller}` is not copied: directly or through another plan, it calls `{called}` with all its inputs"
         );
         terminal.note(&visible_text(&note));
     }
