@@ -111,6 +111,10 @@ mod tests {
             r#"{"error":{"class":"validation.expression","message":"divide by zero"}}"#
         );
         assert!(!run("1 +", None, false).unwrap().is_value);
+        assert_eq!(
+            run("true and\nfalse", None, false).unwrap().text,
+            r#"{"error":{"class":"validation.expression","message":"line 1, column 6: `and` is not an operator here; write `&&`"}}"#
+        );
         assert!(
             run("nme", Some(r#"{"name": 1}"#), false)
                 .unwrap()

@@ -47,14 +47,9 @@ fn read(path: &Path, host: &dyn Host) -> Result<Script, String> {
     Script::read(&source).map_err(|found| {
         let line = |finding: &Diagnostic| {
             let place = source.position(finding.span.start);
-            let help = finding.help.iter().map(|help| format!("; {help}"));
             let (line, column) = (place.line, place.column);
-            let help: String = help.collect();
-            format!(
-                "{}:{line}:{column}: {}{help}",
-                source.name(),
-                finding.message
-            )
+            let message = finding.message_with_help();
+            format!("{}:{line}:{column}: {message}", source.name())
         };
         let lines: Vec<String> = found.iter().map(line).collect();
         format!("the script is not valid\n{}", lines.join("\n"))

@@ -1,5 +1,7 @@
 //! A diagnostic: a position, a cause and a remedy.
 
+use std::borrow::Cow;
+
 use super::{Code, Near, Severity};
 use crate::source::Span;
 
@@ -191,6 +193,15 @@ impl Diagnostic {
             diagnostic.fix_all(title, edits)
         } else {
             diagnostic.unsafe_fix(title, edits)
+        }
+    }
+
+    /// Returns the message, and the remedy if there is one, as one line.
+    #[must_use]
+    pub fn message_with_help(&self) -> Cow<'_, str> {
+        match &self.help {
+            Some(help) => format!("{}; {help}", self.message).into(),
+            None => self.message.as_str().into(),
         }
     }
 

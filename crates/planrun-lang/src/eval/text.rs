@@ -36,9 +36,10 @@ pub fn eval_text(text: &str, bindings: &IndexMap<String, Value>) -> Result<Value
     let (tree, mut diagnostics) = syntax::parse_expression(&source);
     if let Some(error) = diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
         let position = source.position(error.span.start);
+        let (line, column) = (position.line, position.column);
         let message = format!(
-            "{} at line {}, column {}",
-            error.message, position.line, position.column
+            "line {line}, column {column}: {}",
+            error.message_with_help()
         );
         return Err(TextError {
             message,
@@ -60,10 +61,7 @@ fn message_of(error: &EvalError, diagnostics: &[Diagnostic]) -> String {
         .iter()
         .find(|diagnostic| diagnostic.is_error() && within(diagnostic.span))
     {
-        Some(finding) => match &finding.help {
-            Some(help) => format!("{}: {}; {help}", error.message, finding.message),
-            None => format!("{}: {}", error.message, finding.message),
-        },
+        Some(finding) => format!("{}: {}", error.message, finding.message_with_help()),
         None => error.message.to_string(),
     }
 }
