@@ -13,6 +13,7 @@ use planrun_lang::sema::Tools;
 use planrun_lang::source::SourceFile;
 use serde_json::{Value as Json, json};
 
+use super::plan_files::STDIN_NAME;
 use super::{Exit, Failure, Terminal};
 use planrun_runs::runs::Workspace;
 
@@ -139,7 +140,7 @@ fn read(path: &Path) -> Result<SourceFile, Failure> {
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::Findings(format!("`{display}` is not valid UTF-8")))?;
     let name = if is_stdin {
-        "<stdin>".to_owned()
+        STDIN_NAME.to_owned()
     } else {
         display.to_string()
     };

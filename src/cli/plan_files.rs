@@ -20,6 +20,8 @@ const ENDING: &str = ".plan";
 const TESTS: &str = ".plantest";
 /// The path that means standard input.
 const STDIN: &str = "-";
+/// The name of standard input in reports.
+pub const STDIN_NAME: &str = "<stdin>";
 
 /// The source of a plan's text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -190,7 +192,7 @@ impl PlanFile {
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Self::Stdin => "<stdin>".to_owned(),
+            Self::Stdin => STDIN_NAME.to_owned(),
             Self::Path(path) => file_name(path),
         }
     }

@@ -30,9 +30,17 @@ pub(crate) struct Tested {
     /// The errors in the projects' own files, and in files that are not text.
     pub reports: Vec<FileReport>,
     pub problems: Vec<Problem>,
+    /// Number of files that could not be read as text.
+    unreadable: usize,
 }
 
 impl Tested {
+    /// Returns the number of files whose tests cannot be run.
+    pub fn untested(&self) -> usize {
+        let broken = |file: &&TestedFile| !file.suite.broken.is_empty();
+        self.unreadable + self.files.iter().filter(broken).count()
+    }
+
     /// Returns true if some files cannot be tested.
     pub fn is_broken(&self) -> bool {
         let unread = !self.problems.is_empty() || !self.reports.is_empty();
@@ -96,8 +104,10 @@ pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Teste
         without_tests: BTreeSet::new(),
         reports,
         problems: found.problems,
+        unreadable: 0,
     };
     for read in read {
+        tested.unreadable += usize::from(!matches!(read, Read::File(_)));
         match read {
             Read::File(file) => {
                 if !has_tests(&file.suite) {

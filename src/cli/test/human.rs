@@ -39,14 +39,10 @@ pub(super) fn print(
         ))?;
     }
     let (passed, failed) = print_runs(runs, terminal)?;
-    let broken = tested
-        .files
-        .iter()
-        .filter(|file| !file.suite.broken.is_empty())
-        .count();
+    let untested = tested.untested();
     let mut parts = vec![format!("{passed} passed")];
     parts.extend((failed > 0).then(|| format!("{failed} failed")));
-    parts.extend((broken > 0).then(|| format!("{} not tested", counted(broken, "file"))));
+    parts.extend((untested > 0).then(|| format!("{} not tested", counted(untested, "file"))));
     for path in &snapshots.unreferenced {
         terminal.note(&format!(
             "no test uses the snapshot `{path}`; remove it with `--unreferenced delete`"

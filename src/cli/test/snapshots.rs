@@ -9,6 +9,7 @@ use planrun_tools::host::Host;
 
 use super::FileRun;
 use super::files::{Tested, TestedFile};
+use crate::cli::plan_files::STDIN_NAME;
 use crate::cli::{Failure, Terminal};
 use planrun_runs::runs::file_name;
 use planrun_test::plantest::snapshot::{
@@ -116,6 +117,10 @@ fn one_file(
     terminal: Terminal,
 ) -> Result<(), SnapshotError> {
     let suite = &run.file.suite;
+    if suite.source.name() == STDIN_NAME {
+        refuse_all(run);
+        return Ok(());
+    }
     let tests = suite.checked.tests.iter().map(|test| &*test.name);
     let shelf = store.open(Path::new(suite.source.name()), tests)?;
     // The snapshots of a failed test are neither compared nor stored.
@@ -152,6 +157,18 @@ fn one_file(
         }
     }
     Ok(())
+}
+
+/// Fails every test with a snapshot: a snapshot is found by the name of the file with its test, which standard input does
+/// not have.
+fn refuse_all(run: &mut FileRun<'_>) {
+    for ran in run.ran.iter_mut().filter(|ran| ran.faults.is_empty()) {
+        ran.faults.extend(ran.snapshots.first().map(|text| {
+            let message = "a test on standard input has no snapshots";
+            Diagnostic::new(&codes::tests::SNAPSHOT, text.snapshot.span, message)
+                .help("save the plan in a file, and test that")
+        }));
+    }
 }
 
 fn fault(span: planrun_lang::source::Span, settled: &Settled) -> Diagnostic {

@@ -122,6 +122,9 @@ fn what_fails_or_cannot_be_tested_is_exit_code_one() {
         "{some:?}"
     );
     assert!(some.stdout.contains("error[unknown-name]"), "{some:?}");
+    std::fs::write(dir.path().join("latin.plan"), b"# caf\xe9\n").unwrap();
+    let some = test(dir.path(), &["."]);
+    assert_eq!(counts(&some), "2 passed, 1 failed, 2 files not tested");
 }
 
 #[test]
@@ -254,6 +257,27 @@ fn snapshots_are_new_then_taken_then_compared() {
         "3 passed, 4 snapshots accepted"
     );
     assert_eq!(run(&["."]).status, 0);
+}
+
+#[test]
+fn tests_on_standard_input_have_no_snapshots() {
+    let folder = folder([("notes.txt", "")]);
+    let some = planrun(["test", "-", "--accept"])
+        .within(folder.path())
+        .without_variable("CI")
+        .stdin(KEPT)
+        .run();
+    assert_eq!(
+        (some.status, counts(&some)),
+        (1, "0 passed, 3 failed"),
+        "{some:?}"
+    );
+    assert!(
+        some.stdout
+            .contains("a test on standard input has no snapshots"),
+        "{some:?}"
+    );
+    assert_eq!(snapshots(folder.path()), [""; 0]);
 }
 
 #[test]

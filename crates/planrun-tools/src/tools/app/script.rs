@@ -121,7 +121,8 @@ impl Case {
             Some(written) => Some(
                 written
                     .as_u64()
-                    .ok_or("`times` must be a number of calls")?,
+                    .filter(|times| *times > 0)
+                    .ok_or("`times` must be a number of calls, at least 1")?,
             ),
         };
         let message = match item.get("message") {
@@ -235,6 +236,10 @@ mod tests {
         assert_eq!(
             problem(&json!([{"status": 503, "retry_after": "soon"}])),
             "case 1: `retry_after` must be a number of seconds"
+        );
+        assert_eq!(
+            problem(&json!([{"data": 1, "times": 0}])),
+            "case 1: `times` must be a number of calls, at least 1"
         );
         assert_eq!(
             problem(&json!([{"data": 1, "message": 1}])),
