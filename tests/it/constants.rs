@@ -387,6 +387,12 @@ fn a_called_plan_is_evaluated_with_the_known_arguments() {
                 plan share(parts: int = 0) -> int { reply 10 / parts",
                 "divide by zero",
             ),
+            // A default that fails for the known arguments.
+            (
+                "step a = share(parts: 0) reply a }
+                plan share(parts: int, each_one: int = 10 / parts) -> int { reply each_one",
+                "`share` fails at 7.plan:8:56: divide by zero",
+            ),
             // What the plan does below its own blocks, with the value as it is converted.
             (
                 "step a = half(of: 3) reply a }

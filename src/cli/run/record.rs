@@ -45,8 +45,9 @@ impl Recording {
     ) -> Result<(), Failure> {
         let plan = &outcome.plan;
         let mut about = vec![format!(
-            "To use it in a test of `{plan}`, save it next to the plan as recordings/PLAN__TEST.yaml, such as \
-             recordings/refund__it_is_refunded.yaml for the test \"it is refunded\" of refund.plan, and run `planrun test`."
+            "To use it in a test of `{plan}`, save it next to the file with the test as recordings/FILE__TEST.yaml, such as \
+             recordings/refund.plantest__it_is_refunded.yaml for the test \"it is refunded\" in refund.plantest, and run \
+             `planrun test`. Leave out the ending of a FILE that is a .plan."
         )];
         about.push(format!(
             "Answers of the tools in the run {} of `{plan}`.",

@@ -35,8 +35,8 @@ pub fn disturb(text: &str, seed: u64) -> String {
         }
         if chance.below(often) == 0 {
             comments += 1;
-            let marker =
-                ["//", "//", "//", "//", "///", "//!"][usize::try_from(chance.below(6)).unwrap()];
+            let marker = ["//", "//", "//", "//", "///", "//!", "////"]
+                [usize::try_from(chance.below(7)).unwrap()];
             let before = ["", " ", "\n", "\n\n"][usize::try_from(chance.below(4)).unwrap()];
             let behind = ["\n", "\n\n", "\r\n    "][usize::try_from(chance.below(3)).unwrap()];
             let _ = write!(out, "{before}{marker} c{comments}{behind}");

@@ -3,7 +3,7 @@
 use super::comments::Gap;
 use super::document::Break;
 use super::parts::{Part, present, print_parts, print_value_with};
-use super::printer::Printer;
+use super::printer::{Printer, is_doc};
 use super::statements::print_block;
 use super::steps::{print_arm_body, print_ask};
 use crate::syntax::ast::{ArmBody, Clause, ClauseKind, ErrorPattern, Expr, Name, Probe, Undo};
@@ -69,7 +69,7 @@ fn placed<'a>(
         gap.above.iter_mut().for_each(|(_, blank)| *blank = false);
         match placed.last_mut() {
             // After the last clause, a `///` would document the statement that follows the step.
-            Some(_) if trailing.is_some_and(|text| text.starts_with("///")) => {
+            Some(_) if trailing.is_some_and(is_doc) => {
                 gap.above.splice(0..0, trailing.map(|text| (text, false)));
             }
             Some(previous) => previous.trailing = trailing,

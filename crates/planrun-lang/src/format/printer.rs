@@ -395,6 +395,6 @@ fn unblank(gap: &mut Gap<'_>) {
 }
 
 /// Returns true if the comment documents the element below it.
-fn is_doc(comment: &str) -> bool {
-    comment.starts_with("///")
+pub(super) fn is_doc(comment: &str) -> bool {
+    CommentKind::of(comment) == CommentKind::Doc
 }

@@ -17,7 +17,7 @@ use super::waiting::{check_ask, check_infer};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Effect, ErrorPattern, Literal, Type};
+use crate::types::{Effect, ErrorClass, ErrorPattern, Literal, Type};
 
 /// A checked `recover` arm.
 pub(super) struct RecoverArm {
@@ -148,6 +148,7 @@ pub(super) fn check_recover_arms(
             continue;
         }
         let patterns = error_patterns(checker, pattern);
+        let is_unknown = patterns.is_empty() && matches!(pattern, ast::ErrorPattern::Classes(_));
         let names = patterns.iter().map(pattern_name).collect::<BTreeSet<_>>();
         let hidden =
             all.is_some() && !names.contains("unknown_outcome") && !names.contains("internal");
@@ -172,7 +173,12 @@ pub(super) fn check_recover_arms(
         );
         arms.push(RecoverArm {
             arm: Recover {
-                patterns,
+                patterns: if is_unknown {
+                    // An arm without a pattern would catch everything.
+                    vec![ErrorPattern::Class(ErrorClass::Internal)]
+                } else {
+                    patterns
+                },
                 body: outcome.id,
             },
             ty: outcome.ty,

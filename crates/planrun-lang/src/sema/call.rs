@@ -11,7 +11,7 @@ use super::contradiction::contradiction;
 use super::expr::{Code, Expectation};
 use super::finding::{listed, quoted, unknown_near};
 use super::plan::{Call, Footprint, OrderClass, StepKind, Target, Touch};
-use super::widened::widened;
+use super::widened::without_literals;
 use super::{Lookup, Scope};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
@@ -171,11 +171,18 @@ fn check_unknown_argument(
     written: &Written<'_>,
 ) {
     let names = callee.parameters.iter().map(|parameter| &*parameter.name);
+    let names = names.filter(|name| !written.has_argument(name));
     let what = format!("argument of `{}` named", callee.path);
     let code = &codes::names::UNKNOWN_ARGUMENT;
     let (mut diagnostic, near) = unknown_near(code, &what, &name.text, name.span, names);
     let at = checker.diagnostics.len();
-    let near = near.filter(|near| !written.has_argument(near.name));
+    if near.is_none() && ast::CLAUSE_WORDS.contains(&&*name.text) {
+        let help = format!(
+            "`{0}` is a clause: write it below the call, `{0} …`, without `:`",
+            name.text
+        );
+        diagnostic = diagnostic.help(help);
+    }
     let parameter = near.and_then(|near| {
         callee
             .parameters
@@ -424,7 +431,7 @@ fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Typ
     arguments
         .iter()
         .find(|(name, _)| name == returned)
-        .map(|(_, code)| widened(&code.ty))
+        .map(|(_, code)| without_literals(&code.ty))
 }
 
 /// Returns the footprint of this call: constant arguments can determine the effect class and the touched resource.

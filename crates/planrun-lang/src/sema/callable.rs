@@ -7,7 +7,7 @@ use super::own_plans::OwnPlans;
 use super::plan::{Plan, PlanParameter};
 use super::shared::{Namespace, Shared};
 use crate::syntax::ast;
-use crate::types::{Parameter, Type};
+use crate::types::{Effect, Parameter, Type};
 
 /// The tools and plans that can be called in a plan.
 #[derive(Clone, Copy)]
@@ -61,6 +61,7 @@ impl<'a> Offer<'a> {
             Offer::Tools(catalog) => shared.tools.find(catalog, name).map(|tool| Contract {
                 parameters: Cow::Borrowed(&tool.parameters),
                 extra_arguments: tool.extra_arguments,
+                effect: tool.effect,
                 returns: &tool.returns,
             }),
             Offer::Plans(plans) => plans
@@ -76,6 +77,7 @@ impl<'a> Offer<'a> {
 pub(super) struct Contract<'a> {
     parameters: Cow<'a, [Parameter]>,
     extra_arguments: bool,
+    pub effect: Effect,
     pub returns: &'a Type,
 }
 
@@ -124,6 +126,7 @@ fn contract_of_plan(plan: &Plan) -> Contract<'_> {
     Contract {
         parameters: parameters_of(plan).into(),
         extra_arguments: false,
+        effect: plan.does.effect,
         returns: &plan.returns,
     }
 }

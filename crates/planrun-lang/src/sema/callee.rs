@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::callable::{Offer, has_argument, parameters_of};
+use super::callable::{Contract, Offer, has_argument, parameters_of};
 use super::checker::PlanChecker;
 use super::finding::{quoted, unknown_near};
 use super::own_plans::{OwnCall, own_call};
@@ -12,7 +12,7 @@ use super::plan::{Footprint, OrderClass, Plan, Target};
 use crate::diag::{Code, Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Parameter, Signature, Type};
+use crate::types::{Effect, Parameter, Signature, Type};
 
 /// A call as written: `namespace.tool(arguments)`, or `plan(arguments)` for a plan of the file.
 pub(super) struct Written<'a> {
@@ -301,6 +301,16 @@ where
     let name = if own.contains_key(name) {
         name
     } else {
+        if let Some(namespace) = namespace_with(checker, name) {
+            let path = format!("{}.{}", quoted(namespace), quoted(name));
+            let message = format!("there is no plan in this file named `{name}`");
+            let code = &codes::names::UNKNOWN_PLAN;
+            let diagnostic = Diagnostic::new(code, written.tool.span, message).help(format!(
+                "write `{path}`: a tool is called by its namespace and its name"
+            ));
+            checker.report(diagnostic);
+            return None;
+        }
         let names = own.keys().map(|name| &**name);
         report_unknown(
             checker,
@@ -315,6 +325,14 @@ where
         .map(|plan| plan_callee(checker, written, plan))
 }
 
+/// Returns a namespace that has a tool or a plan with this name: one that the file uses, or one of the catalog.
+fn namespace_with<'s>(checker: &PlanChecker<'s>, name: &str) -> Option<&'s str> {
+    let shared = checker.shared;
+    let used = shared.namespaces.keys().map(|namespace| &**namespace);
+    used.chain(shared.tools.namespaces())
+        .find(|namespace| checker.callees().find(Some(namespace), name).is_some())
+}
+
 /// Reports an unknown name and returns the intended one: the nearest, if it is certain or the arguments match it.
 /// Otherwise the diagnostic has no fix, since the fix would cause other errors.
 fn report_unknown<'s, 'c>(
@@ -326,12 +344,15 @@ fn report_unknown<'s, 'c>(
 ) -> Option<&'c str> {
     let (mut diagnostic, near) =
         unknown_near(code, what, &written.tool.text, written.tool.span, names);
+    let contract = near.and_then(|near| checker.callees().find(namespace, near.name));
     let meant = near.filter(|near| {
-        let contract = checker.callees().find(namespace, near.name);
-        contract.is_some_and(|contract| near.certain || contract.fits(written.arguments))
+        let fits = |contract: &Contract<'_>| near.certain || contract.fits(written.arguments);
+        contract.as_ref().is_some_and(fits)
     });
-    if meant.is_none() {
-        diagnostic.fix = None;
+    match (&mut diagnostic.fix, meant.and(contract)) {
+        // A person decides which effect was meant.
+        (Some(fix), Some(contract)) => fix.safe &= contract.effect <= Effect::Read,
+        (fix, _) => *fix = None,
     }
     checker.report(diagnostic);
     meant.map(|near| near.name)

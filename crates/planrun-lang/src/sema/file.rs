@@ -235,9 +235,7 @@ impl Session<'_> {
                             // Reported at each call.
                             continue;
                         } else {
-                            // A damaged `tool` item of the namespace has been reported.
-                            let declaration = format!("tool {}.", quoted(&written.name.text));
-                            if damage.is_empty() || !source.text().contains(&declaration) {
+                            if !is_damaged(item.span, &written.name, source, damage) {
                                 diagnostics.push(no_namespace(&written.name, tools));
                             }
                             Namespace::Unresolved
@@ -537,6 +535,13 @@ fn sensitive(tool: &ast::Tool, types: &NamedTypes) -> Vec<Arc<str>> {
     arguments
         .chain(places(&"result".into(), &tool.returns))
         .collect()
+}
+
+/// Returns true if the `use` of a namespace, or a `tool` item of it, is damaged, which has been reported.
+fn is_damaged(item: Span, name: &ast::Name, source: &SourceFile, damage: &SpanIndex) -> bool {
+    let declaration = format!("tool {}.", quoted(&name.text));
+    damage.any_begins_in(item.start..item.end)
+        || !damage.is_empty() && source.text().contains(&declaration)
 }
 
 /// Creates the diagnostic for a `use` of a namespace that does not exist.

@@ -4,7 +4,7 @@ use super::checker::PlanChecker;
 use super::plan::NodeKind;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::{SourceFile, Span};
-use crate::syntax::ast;
+use crate::syntax::ast::{self, CommentKind};
 
 /// Extends removals to the lines that they would leave empty, and to the doc comments that would then document
 /// something else.
@@ -39,7 +39,7 @@ fn whole_lines(source: &SourceFile, span: Span) -> Option<Span> {
     }
     while let Some(above) = text.get(..start.saturating_sub(1)).filter(|_| start > 0) {
         let line = above.rfind('\n').map_or(0, |line_break| line_break + 1);
-        if !above.get(line..)?.trim_start().starts_with("///") {
+        if CommentKind::of(above.get(line..)?.trim_start()) != CommentKind::Doc {
             break;
         }
         start = line;

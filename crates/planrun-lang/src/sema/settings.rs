@@ -130,19 +130,28 @@ impl SettingsReader<'_> {
 
     /// Reads the dotted name of an error class or a family of classes; reports an unknown one.
     pub(super) fn error_pattern(&mut self, name: &str, span: Span) -> Option<ErrorPattern> {
-        let found = ErrorPattern::find(name);
-        if found.is_none() {
-            let code = &codes::names::UNKNOWN_ERROR_CLASS;
-            let found = unknown(code, "error class", name, span, ErrorClass::names());
-            self.diagnostics
-                .push(if foreign::EVERY_ERROR.contains(&name) {
-                    let help = "an arm without a class catches every error: `recover => …`";
-                    Diagnostic { fix: None, ..found }.help(help)
-                } else {
-                    found
-                });
+        if let Some(found) = ErrorPattern::find(name) {
+            return Some(found);
         }
-        found
+        let code = &codes::names::UNKNOWN_ERROR_CLASS;
+        let found = unknown(code, "error class", name, span, ErrorClass::names());
+        let help = match name {
+            _ if foreign::EVERY_ERROR.contains(&name) => {
+                Some("an arm without a class catches every error: `recover => …`".to_owned())
+            }
+            "e" | "ex" | "exc" => Some(format!(
+                "an error gets its name after `as`: `recover as {name} => …`"
+            )),
+            _ if found.fix.is_none() && !name.contains('.') => Some(format!(
+                "an error that only the tool has is written `tool.{name}`"
+            )),
+            _ => None,
+        };
+        self.diagnostics.push(match help {
+            Some(help) => Diagnostic { fix: None, ..found }.help(help),
+            None => found,
+        });
+        None
     }
 
     fn entries<'e>(

@@ -5,16 +5,26 @@ use crate::types::{Field, Rest, Type};
 /// Returns the type of a value with literals widened at every depth, since later values may differ. Null alone becomes
 /// `any`, and the elements of an empty list and the entries of an empty object may be anything.
 pub(super) fn widened(initial: &Type) -> Type {
-    match initial {
+    widen(initial, &Type::Any)
+}
+
+/// Like [`widened`], but a null stays a null.
+pub(super) fn without_literals(ty: &Type) -> Type {
+    widen(ty, &Type::Null)
+}
+
+fn widen(ty: &Type, null: &Type) -> Type {
+    match ty {
         Type::Literal(literal) => literal.base(),
-        Type::Null | Type::Never => Type::Any,
-        Type::List(element) => widened(element).list(),
+        Type::Null => null.clone(),
+        Type::Never => Type::Any,
+        Type::List(element) => widen(element, null).list(),
         Type::Object(object) if object.fields.is_empty() && object.rest == Rest::Closed => {
             Type::Any.map()
         }
         Type::Object(object) => {
             let field = |field: &Field| Field {
-                ty: widened(&field.ty),
+                ty: widen(&field.ty, null),
                 ..field.clone()
             };
             Type::object(
@@ -24,7 +34,7 @@ pub(super) fn widened(initial: &Type) -> Type {
         }
         Type::Union(members) => Type::union(members.iter().map(|member| match member {
             Type::Null => Type::Null,
-            other => widened(other),
+            other => widen(other, null),
         })),
         other => other.clone(),
     }

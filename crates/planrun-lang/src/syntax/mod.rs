@@ -1,7 +1,6 @@
 //! Parses plans, in text or JSON form, into syntax trees, and explains text that cannot be parsed.
 
 pub mod ast;
-mod decode;
 mod explain;
 mod grammar;
 pub mod json;
@@ -28,10 +27,12 @@ use lower::{Damage, DamageKind, Lowering, within};
 use scan::Scan;
 use tree::Tree;
 
-pub use decode::decode;
 pub use large::map_parts;
 pub use lower::is_reserved;
-pub use print::{canonical, canonical_display, canonical_name, canonical_pattern, canonical_type};
+pub use print::{
+    canonical, canonical_display, canonical_name, canonical_pattern, canonical_place,
+    canonical_type,
+};
 pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH, begins_plan};
 pub use short::full_text;
 pub use stack::with_stack;

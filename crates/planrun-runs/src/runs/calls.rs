@@ -1,6 +1,7 @@
 //! Summary of the calls of a run: how many there were, and which effects were undone, remain, or have an unknown
 //! outcome.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planrun_core::run::StepReport;
@@ -28,15 +29,22 @@ impl CallSummary {
     #[must_use]
     pub fn of(steps: &[StepReport]) -> Self {
         let mut summary = Self::default();
+        let undone = steps
+            .iter()
+            .filter(|step| step.attributes.contains(&"undone"))
+            .map(|step| &*step.path)
+            .collect::<BTreeSet<_>>();
         for step in steps {
             if let Some(effect) = step.effect {
-                summary.add(step, effect);
+                // The `undo` of a step undoes everything in it.
+                let is_undone = path_and_around(&step.path).any(|path| undone.contains(path));
+                summary.add(step, effect, is_undone);
             }
         }
         summary
     }
 
-    fn add(&mut self, step: &StepReport, effect: Effect) {
+    fn add(&mut self, step: &StepReport, effect: Effect, is_undone: bool) {
         let has = |attribute: &str| step.attributes.contains(&attribute);
         let is_done = step.status == StepState::Completed && !has("recovered");
         if is_done && !has("copied") && !has("cached") {
@@ -63,7 +71,7 @@ impl CallSummary {
             }
         };
         let path = step.path.clone();
-        if has("undone") {
+        if is_undone {
             self.undone.push(path);
         } else if in_doubt {
             self.unknown.push(path);
@@ -71,6 +79,12 @@ impl CallSummary {
             self.stays.push(path);
         }
     }
+}
+
+/// Returns the path of a step and those of the steps around it.
+fn path_and_around(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices(['.', '[']).map(|(end, _)| end);
+    ends.chain([path.len()]).filter_map(|end| path.get(..end))
 }
 
 /// Returns true if an error says that a call may have taken effect.

@@ -80,8 +80,14 @@ impl<'a> Walk<'a> {
         let work = blocks.saturating_add(WORK_PER_PLAN);
         let mut called = Walk::new(plan, self.work.checked_sub(work)?);
         for ((parameter, argument), slot) in plan.parameters.iter().zip(given).zip(0..) {
-            if let Some(value) = called.parameter(parameter, argument) {
-                called.names.bind(BlockId(0), slot, value);
+            match called.parameter(parameter, argument) {
+                Evaluated::Value(value) => called.names.bind(BlockId(0), slot, value),
+                Evaluated::Unknown => {}
+                Evaluated::Fails(error) => {
+                    self.work = called.work;
+                    let place = plan.source.place(error.span);
+                    return Some((error, place));
+                }
             }
         }
         let ending = called.nodes(BlockId(0));
@@ -97,16 +103,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the value of a parameter if it is known.
-    fn parameter(&mut self, parameter: &PlanParameter, argument: &Argument) -> Option<Value> {
+    /// Returns the value of a parameter if it is known, and the failure of its default.
+    fn parameter(&mut self, parameter: &PlanParameter, argument: &Argument) -> Evaluated {
         match (argument, &parameter.default) {
-            (Argument::Known(value), _) => convert(value.clone(), &parameter.ty).ok(),
-            (Argument::Unknown, _) => None,
-            (Argument::LeftOut, None) => Some(Value::Null),
-            (Argument::LeftOut, Some(default)) => match self.whole(Site::of(BlockId(0)), default) {
-                Evaluated::Value(value) => Some(value),
-                Evaluated::Unknown | Evaluated::Fails(_) => None,
-            },
+            (Argument::Known(value), _) => {
+                convert(value.clone(), &parameter.ty).map_or(Evaluated::Unknown, Evaluated::Value)
+            }
+            (Argument::Unknown, _) => Evaluated::Unknown,
+            (Argument::LeftOut, None) => Evaluated::Value(Value::Null),
+            (Argument::LeftOut, Some(default)) => self.whole(Site::of(BlockId(0)), default),
         }
     }
 }

@@ -32,29 +32,54 @@ pub(super) fn check_namespace_path(
     let lookup = checker.env.scope.lookup(name);
     match lookup {
         Lookup::Found(_) | Lookup::Later(_) => None,
-        Lookup::Namespace => Some(match links.split_first() {
-            Some((
-                ast::Link {
-                    kind:
-                        ast::LinkKind::Call {
-                            name: tool,
-                            arguments,
-                            ..
-                        },
-                    span: call,
-                },
-                rest,
-            )) => {
-                let typed =
-                    misplaced_call(checker, Some(name), tool, arguments, base.span.to(*call));
-                follow_rest(checker, typed, rest, span)
-            }
-            _ => report_no_value(checker, name, &Lookup::Namespace, base.span),
-        }),
+        Lookup::Namespace => Some(
+            check_tool_path(checker, base, links, span)
+                .unwrap_or_else(|| report_no_value(checker, name, &lookup, base.span)),
+        ),
         Lookup::Missing => check_function_path(checker, name, links, span)
             .or_else(|| type_path(name, links, span))
+            .or_else(|| check_unused_namespace(checker, base, links, span))
             .or_else(|| check_foreign_path(checker, base, name, links, span)),
     }
+}
+
+/// Reports `ns.tool(…)` where a value is required, and checks the links after it.
+fn check_tool_path(
+    checker: &mut Checker<'_>,
+    base: &ast::Expr,
+    links: &[ast::Link],
+    span: Span,
+) -> Option<Typed> {
+    let ast::ExprKind::Name(namespace) = &base.kind else {
+        return None;
+    };
+    let (first, rest) = links.split_first()?;
+    let ast::LinkKind::Call {
+        name, arguments, ..
+    } = &first.kind
+    else {
+        return None;
+    };
+    let call = base.span.to(first.span);
+    let typed = misplaced_call(checker, Some(namespace), name, arguments, call);
+    Some(follow_rest(checker, typed, rest, span))
+}
+
+/// Reports the call of a tool of the project whose namespace the file does not use.
+fn check_unused_namespace(
+    checker: &mut Checker<'_>,
+    base: &ast::Expr,
+    links: &[ast::Link],
+    span: Span,
+) -> Option<Typed> {
+    let ast::ExprKind::Name(namespace) = &base.kind else {
+        return None;
+    };
+    let ast::LinkKind::Call { name, .. } = &links.first()?.kind else {
+        return None;
+    };
+    checker.callees?.find(Some(namespace), &name.text)?;
+    check_tool_path(checker, base, links, span)
 }
 
 /// Checks `math.greatest(…)` and the links after it.

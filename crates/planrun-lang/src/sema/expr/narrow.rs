@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Checker;
 use crate::sema::Atom;
 use crate::source::Span;
-use crate::syntax::{ast, canonical_display, canonical_name};
+use crate::syntax::{ast, canonical_name, canonical_place};
 use crate::types::{Refinement, Type, refine};
 
 /// Returns the parts of a condition that must all hold: the atoms `a` and not `b` for `a && !b`.
@@ -184,7 +184,7 @@ fn fields_of(expression: &ast::Expr, variable: &str) -> Option<Vec<Arc<str>>> {
         ast::ExprKind::Path { base, links } => {
             let mut path = fields_of(base, variable)?;
             for link in links {
-                path.push(field_name(link)?.clone());
+                path.push(link.field_name()?.clone());
             }
             Some(path)
         }
@@ -202,7 +202,7 @@ fn each(first: &ast::Expr, rest: &[ast::ChainLink], negated: bool, atoms: &mut V
 fn atom(condition: &ast::Expr, negated: bool) -> Atom {
     Atom {
         tested: tested(condition).map(|path| path_text(path, &[]).into()),
-        ..simple(path_text(condition, &[]), negated)
+        ..simple(canonical_place(condition), negated)
     }
 }
 
@@ -278,8 +278,8 @@ pub(super) fn covers(present: &str, path: &str) -> bool {
 
 /// Returns the canonical text of a path up to these links: the same for `a.b`, `a?.b` and `a["b"]`, which are one place.
 pub(super) fn path_text(base: &ast::Expr, links: &[ast::Link]) -> String {
-    if links.is_empty() && !matches!(base.kind, ast::ExprKind::Path { .. }) {
-        return canonical_display(base);
+    if links.is_empty() {
+        return canonical_place(base);
     }
     let (root, before) = match &base.kind {
         ast::ExprKind::Path { base, links } => (&**base, links.as_slice()),
@@ -287,44 +287,12 @@ pub(super) fn path_text(base: &ast::Expr, links: &[ast::Link]) -> String {
     };
     let kind = ast::ExprKind::Path {
         base: Box::new(root.clone()),
-        links: before.iter().chain(links).map(plain).collect(),
+        links: before.iter().chain(links).cloned().collect(),
     };
-    canonical_display(&ast::Expr {
+    canonical_place(&ast::Expr {
         span: Span::default(),
         kind,
     })
-}
-
-/// Returns a link as it is written without `?`, and with `.` before a field whose name is known.
-fn plain(link: &ast::Link) -> ast::Link {
-    let mut plain = link.clone();
-    if let Some(name) = field_name(link) {
-        let name = name.clone();
-        let span = link.span;
-        plain.kind = ast::LinkKind::Field {
-            name: ast::Name { text: name, span },
-            safe: false,
-        };
-        return plain;
-    }
-    match &mut plain.kind {
-        ast::LinkKind::Field { safe, .. }
-        | ast::LinkKind::Index { safe, .. }
-        | ast::LinkKind::Call { safe, .. } => *safe = false,
-    }
-    plain
-}
-
-/// Returns the name of the field that a link reads: `.f` or `["f"]`.
-fn field_name(link: &ast::Link) -> Option<&Arc<str>> {
-    match &link.kind {
-        ast::LinkKind::Field { name, .. } => Some(&name.text),
-        ast::LinkKind::Index { index, .. } => match &index.kind {
-            ast::ExprKind::Literal(ast::Literal::String(text)) => Some(text),
-            _ => None,
-        },
-        ast::LinkKind::Call { .. } => None,
-    }
 }
 
 impl Checker<'_> {

@@ -100,7 +100,16 @@ fn check_logical(
         };
         let symbol = if and { "&&" } else { "||" };
         let what = format_args!("an operand of `{symbol}`");
+        let reported = checker.diagnostics.len();
         require_bool(checker, what, &typed, operand.span);
+        if let Some(found) = checker.diagnostics.get_mut(reported)
+            && typed.ty.is_optional()
+            && !and
+        {
+            // The value is meant, not a test of it.
+            found.help = Some("write a default with `??`: `x ?? other`".to_owned());
+            found.fix = None;
+        }
         nodes.push(typed.node);
         checker.env.assume(operand, and);
     }

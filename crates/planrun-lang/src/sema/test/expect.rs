@@ -46,7 +46,8 @@ impl TestChecker<'_> {
             known: self.callers(),
             queries: RefCell::new(std::mem::take(queries)),
         };
-        let code = Checker::new(&scope, self.diagnostics).check_condition(condition);
+        let mut found = Vec::new();
+        let code = Checker::new(&scope, &mut found).check_condition(condition);
         let parts = conjuncts(condition)
             .into_iter()
             .map(|part| comparison(part, &scope))
@@ -56,7 +57,13 @@ impl TestChecker<'_> {
             .iter()
             .any(|read| matches!(&*read.name, "status" | "error"));
         *queries = scope.queries.into_inner();
-        self.paths(condition);
+        let unknown = self.unknown_steps(condition);
+        // Whether the value of an unknown step may be absent, or has the wrong type, does not matter.
+        let matters =
+            |finding: &Diagnostic| !unknown.iter().any(|step| step.read.contains(finding.span));
+        self.diagnostics.extend(found.into_iter().filter(matters));
+        self.diagnostics
+            .extend(unknown.into_iter().map(|step| step.finding));
         Expect {
             span: condition.span,
             condition: code,
@@ -92,27 +99,30 @@ impl TestChecker<'_> {
         outcome.chain(inputs).collect()
     }
 
-    /// Reports paths in `steps["…"]` that no step can have.
-    fn paths(&mut self, condition: &ast::Expr) {
+    /// Returns the paths in `steps.NAME` and `steps["…"]` that no step can have.
+    fn unknown_steps(&self, condition: &ast::Expr) -> Vec<UnknownStep> {
         let mut written = Vec::new();
         step_paths(condition, &mut written);
         if written.is_empty() {
-            return;
+            return Vec::new();
         }
         let names = node_names(self.plan);
-        for (path, span) in written {
-            let parts = without_indices(&path);
+        let unknown = written.into_iter().filter_map(|step| {
+            let parts = without_indices(&step.path);
             let wrong = parts
                 .split('.')
-                .find(|part| !names.iter().any(|name| **name == **part) && !WORDS.contains(part));
-            let Some(wrong) = wrong else { continue };
+                .find(|part| !names.iter().any(|name| **name == **part) && !WORDS.contains(part))?;
             let known = names.iter().map(|name| &**name);
-            let finding = unknown(&codes::tests::TEST_PATH, "step", wrong, span, known);
-            self.diagnostics.push(Diagnostic {
-                fix: None,
-                ..finding
-            });
-        }
+            let finding = unknown(&codes::tests::TEST_PATH, "step", wrong, step.span, known);
+            Some(UnknownStep {
+                read: step.read,
+                finding: Diagnostic {
+                    fix: None,
+                    ..finding
+                },
+            })
+        });
+        unknown.collect()
     }
 
     /// Returns every tool and step that a call query may name, as the file writes them.
@@ -157,19 +167,42 @@ fn node_names(plan: &Plan) -> BTreeSet<Arc<str>> {
     names.collect()
 }
 
-/// Collects every `steps["…"]` of an expression.
-fn step_paths(expression: &ast::Expr, found: &mut Vec<(Arc<str>, Span)>) {
+/// A path of a step in an expression.
+struct StepPath {
+    path: Arc<str>,
+    span: Span,
+    /// The whole expression that reads from the step.
+    read: Span,
+}
+
+/// A path that no step can have.
+struct UnknownStep {
+    read: Span,
+    finding: Diagnostic,
+}
+
+/// Collects every `steps.NAME` and `steps["…"]` of an expression.
+fn step_paths(expression: &ast::Expr, found: &mut Vec<StepPath>) {
     if let ast::ExprKind::Path { base, links } = &expression.kind
         && matches!(&base.kind, ast::ExprKind::Name(name) if **name == *Place::Steps.name())
-        && let Some(ast::Link {
-            kind: ast::LinkKind::Index { index, .. },
-            ..
-        }) = links.first()
-        && let ast::ExprKind::Literal(ast::Literal::String(path)) = &index.kind
+        && let Some(link) = links.first()
+        && let Some((path, span)) = step_path(&link.kind)
     {
-        found.push((path.clone(), index.span));
+        let read = expression.span;
+        found.push(StepPath { path, span, read });
     }
     expression.parts(&mut |part| step_paths(part, found));
+}
+
+fn step_path(link: &ast::LinkKind) -> Option<(Arc<str>, Span)> {
+    match link {
+        ast::LinkKind::Field { name, .. } => Some((name.text.clone(), name.span)),
+        ast::LinkKind::Index { index, .. } => match &index.kind {
+            ast::ExprKind::Literal(ast::Literal::String(path)) => Some((path.clone(), index.span)),
+            _ => None,
+        },
+        ast::LinkKind::Call { .. } => None,
+    }
 }
 
 /// What a call query may name.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::expr::{Checker, Code, Expectation};
-use super::finding::{duplicate_name, unknown, unknown_meant};
+use super::finding::{duplicate_name, quoted, unknown, unknown_meant};
 use super::plan::Plan;
 use super::scope::NoNames;
 use super::shared::{Namespace, Shared};
@@ -291,11 +291,40 @@ fn find_plan(
     };
     let find = |name: &str| plans.iter().find(|plan| &*plan.name == name).cloned();
     find(&test.plan.text).or_else(|| {
+        if let Some(finding) = elsewhere(test, shared) {
+            diagnostics.push(finding);
+            return None;
+        }
         let names = plans.iter().map(|plan| &*plan.name);
         let (finding, meant) = unknown_meant(&codes::names::UNKNOWN_PLAN, &what, &test.plan, names);
-        diagnostics.push(finding);
+        diagnostics.push(if finding.help.is_none() {
+            finding.help("name its file, `use \"./FILE.plan\" as file`, and test `file.PLAN`")
+        } else {
+            finding
+        });
         find(meant?)
     })
+}
+
+/// Creates the diagnostic for a test that names a plan of another file without its namespace.
+fn elsewhere(test: &ast::Test, shared: &Shared<'_>) -> Option<Diagnostic> {
+    if test.namespace.is_some() {
+        return None;
+    }
+    let name = &test.plan;
+    let has_plan = |of: &Namespace| match of {
+        Namespace::Plans(plans) => plans.iter().any(|plan| plan.name == name.text),
+        Namespace::Tools(_) | Namespace::Unresolved => false,
+    };
+    let (file, _) = shared.namespaces.iter().find(|(_, of)| has_plan(of))?;
+    let path = format!("{}.{}", quoted(file), quoted(&name.text));
+    let message = format!("there is no plan `{}` in this file", name.text);
+    let finding = Diagnostic::new(&codes::names::UNKNOWN_PLAN, name.span, message);
+    Some(
+        finding
+            .help(format!("write `{path}`"))
+            .fix(format!("write `{path}`"), name.span, path),
+    )
 }
 
 /// Marks the namespaces that a test names as used, although its plan is not known.

@@ -184,6 +184,41 @@ pub enum LinkKind {
     },
 }
 
+impl Link {
+    /// Returns the name of the field that the link reads: `.f` or `["f"]`.
+    #[must_use]
+    pub fn field_name(&self) -> Option<&Arc<str>> {
+        match &self.kind {
+            LinkKind::Field { name, .. } => Some(&name.text),
+            LinkKind::Index { index, .. } => match &index.kind {
+                ExprKind::Literal(Literal::String(text)) => Some(text),
+                _ => None,
+            },
+            LinkKind::Call { .. } => None,
+        }
+    }
+
+    /// Returns the link as it is written without `?`, and with `.` before a field whose name is known.
+    #[must_use]
+    pub fn plain(&self) -> Self {
+        let mut plain = self.clone();
+        if let Some(text) = self.field_name().cloned() {
+            let name = Name {
+                text,
+                span: self.span,
+            };
+            plain.kind = LinkKind::Field { name, safe: false };
+            return plain;
+        }
+        match &mut plain.kind {
+            LinkKind::Field { safe, .. }
+            | LinkKind::Index { safe, .. }
+            | LinkKind::Call { safe, .. } => *safe = false,
+        }
+        plain
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub span: Span,

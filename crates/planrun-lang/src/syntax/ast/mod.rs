@@ -78,3 +78,17 @@ pub enum CommentKind {
     /// `//! …`, which documents the file.
     File,
 }
+
+impl CommentKind {
+    /// Returns the kind of a comment. Four slashes or more are a line of slashes and document nothing.
+    #[must_use]
+    pub fn of(comment: &str) -> Self {
+        if comment.starts_with("///") && !comment.starts_with("////") {
+            Self::Doc
+        } else if comment.starts_with("//!") {
+            Self::File
+        } else {
+            Self::Plain
+        }
+    }
+}

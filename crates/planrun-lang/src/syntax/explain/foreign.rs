@@ -14,8 +14,10 @@ use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
 /// Returns a diagnostic if the text at the position where parsing failed is the syntax of another language.
 pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
-    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 24] = [
+    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 26] = [
         semicolon,
+        comment,
+        doubled,
         test_line,
         result_type,
         colon,
@@ -62,6 +64,35 @@ fn semicolon(context: &Context<'_>) -> Option<Hint> {
     )
 }
 
+/// `# remark`
+fn comment(context: &Context<'_>) -> Option<Hint> {
+    if context.found_text() != "#" {
+        return None;
+    }
+    let span = context.found_span();
+    let hint = Hint::new(span, "a comment does not begin with `#`", "write `//`");
+    Some(hint.certainly(vec![replace(span, "//")]))
+}
+
+/// `step step a = …`, `plan p p() { … }`
+fn doubled(context: &Context<'_>) -> Option<Hint> {
+    let [one, two] = [1, 2].map(|count| context.before_text(count));
+    let second = if context.found_text() == one {
+        context.found()
+    } else if one == two {
+        context.before(1)
+    } else {
+        None
+    };
+    let second = second.filter(|word| Context::is_word(Some(*word)))?;
+    if context.around().0 != Around::Nothing {
+        return None;
+    }
+    let message = format!("`{}` is written twice", context.slice(second));
+    let hint = Hint::new(second.span(), message, "remove one of the two");
+    Some(hint.certainly(vec![replace(second.span(), "")]))
+}
+
 /// `plan p(): int`
 fn result_type(context: &Context<'_>) -> Option<Hint> {
     let typed = matches!(context.found_text(), ":" | "=") && context.before_text(1) == ")";
@@ -88,12 +119,30 @@ fn shorthand(context: &Context<'_>) -> Option<Hint> {
             && context.is_value()
     })?;
     let key = context.slice(name);
-    let hint = Hint::new(
-        name.span(),
-        format!("the entry `{key}` has no value"),
-        format!("write `{key}: {key}`"),
-    );
+    let message = format!("the entry `{key}` has no value");
+    if let Some((path, span)) = path_before(context) {
+        let message = format!("the entry `{path}` has no key");
+        let hint = Hint::new(span, message, format!("write `{key}: {path}`"));
+        let edit = replace(Span::at(span.start as usize), &format!("{key}: "));
+        return Some(hint.certainly(vec![edit]));
+    }
+    let hint = Hint::new(name.span(), message, format!("write `{key}: {key}`"));
     Some(hint.certainly(context.rewriter().shorthand()))
+}
+
+/// Returns the names, joined by dots, that end before the position, if there are several.
+fn path_before(context: &Context<'_>) -> Option<(String, Span)> {
+    let last = context.before(1)?;
+    let (mut path, mut first) = (context.slice(last).to_owned(), last);
+    let mut count = 2;
+    while context.before_text(count) == "." {
+        first = context
+            .before(count + 1)
+            .filter(|word| Context::is_word(Some(*word)))?;
+        path = format!("{}.{path}", context.slice(first));
+        count += 2;
+    }
+    (count > 2).then(|| (path, first.span().to(last.span())))
 }
 
 /// `timeout: 3s`
@@ -404,6 +453,11 @@ fn operators(context: &Context<'_>) -> Option<Hint> {
             "`not in` is not an operator here",
             "write `!(x in xs)`",
         ));
+    }
+    if mark == "not" && context.before_text(2) == "is" {
+        let is_not = context.before(2)?.span().to(span);
+        let hint = Hint::new(is_not, "`is not` is not an operator here", "write `!=`");
+        return Some(hint.certainly(vec![replace(is_not, "!=")]));
     }
     if matches!(mark.as_str(), "=>" | "->" | "for" | "if" | "then" | "...") {
         return None;

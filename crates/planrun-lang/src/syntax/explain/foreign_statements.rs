@@ -95,6 +95,11 @@ pub(super) fn arms(context: &Context<'_>) -> Option<Hint> {
         ));
     }
     let ended = context.expects(&Expected::End) && context.found().is_some();
+    let declares = matches!(context.after_text(1), ":" | "?");
+    if kind == DamageKind::Parameter && ended && declares {
+        let help = format!("put `,` before `{found}`");
+        return Some(Hint::new(span, "parameters are separated by commas", help));
+    }
     if matches!(kind, DamageKind::RaceArm | DamageKind::StepArm) && ended {
         let hint = Hint::new(
             span,
@@ -160,11 +165,47 @@ pub(super) fn heads(context: &Context<'_>) -> Option<Hint> {
             "this `if` has no block",
             "write `if condition { … }`, or `when condition` as a clause of a step",
         ),
-        ("if", ":") => Hint::new(
+        ("if", ":" | "then") => Hint::new(
             span,
             "the statements of an `if` must be in braces",
             "write `if condition { … }`",
         ),
+        ("use" | "step" | "let", _) => return definitions(context),
+        _ => return None,
+    })
+}
+
+/// The heads of `use`, `step` and `let`.
+fn definitions(context: &Context<'_>) -> Option<Hint> {
+    let (first, found, span) = (
+        context.first_text(),
+        context.found_text(),
+        context.found_span(),
+    );
+    let before = context.before_text(1);
+    Some(match (first, found) {
+        ("use", "") if before == "," => {
+            let comma = context.before(1)?.span();
+            Hint::new(comma, "no namespace follows this `,`", "remove the `,`")
+                .certainly(vec![replace(comma, "")])
+        }
+        ("use", ".") => Hint::new(
+            span,
+            "a `use` names a namespace, not one of its tools",
+            format!(
+                "write `use {before}`, and call `{before}.{}`",
+                context.after_text(1)
+            ),
+        ),
+        ("step", ":") if context.before_text(2) == "step" && context.after_text(1) == "=" => {
+            let whole = span.to(context.after(1)?.span());
+            Hint::new(whole, "a step is defined with `=`", "write `=`")
+                .certainly(vec![replace(whole, "=")])
+        }
+        ("step", ":") if context.before_text(2) == "step" && context.after_text(2) == "." => {
+            Hint::new(span, "a step is defined with `=`", "write `=`")
+                .certainly(vec![replace(span, " =")])
+        }
         ("step", ":") if context.before(3).is_none() && context.before_text(2) == "step" => {
             let help = "declare a type with `let y: T = x` below it; the type of a step comes from the contract of its tool";
             Hint::new(span, "a step cannot declare a type", help)
@@ -248,6 +289,12 @@ pub(super) fn parts(context: &Context<'_>) -> Option<Hint> {
     );
     let before = context.before_text(1);
     Some(match (first, found) {
+        (_, "=>") if before == "undo" => Hint::new(
+            span,
+            "`undo` is followed by its call, without `=>`",
+            "remove the `=>`",
+        )
+        .certainly(vec![replace(span, "")]),
         (_, "(") if before == "recover" => Hint::new(
             span,
             "`recover` is written without parentheses, and the error is named with `as`",
@@ -289,6 +336,17 @@ fn step_parts(context: &Context<'_>) -> Option<Hint> {
         return None;
     }
     Some(match found {
+        "max" | "parallel" | "{" if context.second_from_value("each") => Hint::new(
+            span,
+            "the names after `each` are written without parentheses",
+            "write `each x, i in xs max 100 { … }`",
+        ),
+        "," if context.expects_mark("{") && context.has_flat("each") => Hint::new(
+            span,
+            "the limits of an `each` are not separated by commas",
+            "remove the `,`",
+        )
+        .certainly(vec![replace(span, "")]),
         "->" if context.second_from_value("input") => {
             let hint = Hint::new(
                 span,

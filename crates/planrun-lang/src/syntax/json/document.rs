@@ -23,11 +23,21 @@ const STRICT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Parses a text as one JSON value.
 ///
 /// # Errors
 /// Returns the diagnostic of the first syntax error.
 pub(super) fn value(text: &str) -> Result<Value<'_>, Box<Diagnostic>> {
+    if text.starts_with(BYTE_ORDER_MARK) {
+        let span = Span::new(0, BYTE_ORDER_MARK.len_utf8());
+        let message = "the file begins with a byte order mark, which JSON does not allow";
+        let found = Diagnostic::new(&codes::BAD_JSON, span, message);
+        return Err(Box::new(
+            found.help("save it as UTF-8 without a byte order mark"),
+        ));
+    }
     if let Some(found) = control_in_string(text) {
         return Err(Box::new(found));
     }

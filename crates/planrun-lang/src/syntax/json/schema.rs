@@ -9,10 +9,17 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// A name: no back quotes, and no control characters or others that nobody can see.
 const NAME: &str =
     "^[^`\\u0000-\\u001f\\u007f-\\u009f\\u200b\\u202a-\\u202e\\u2060\\u2066-\\u2069\\ufeff]+$";
-/// Words separated by dots.
-const CLASS: &str = "^[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*(\\.[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*)*$";
+/// Words separated by dots. A word is described by the ASCII characters that it does not have: validators of some
+/// languages do not know the classes of Unicode, such as `\p{L}`.
+const CLASS: &str = concat!(
+    r"^[^\s!-/:-@\[-^`{-~0-9][^\s!-/:-@\[-^`{-~]*",
+    r"(\.[^\s!-/:-@\[-^`{-~0-9][^\s!-/:-@\[-^`{-~]*)*$"
+);
 /// Words separated by hyphens.
-const CODE: &str = "^[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*(-[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*)*$";
+const CODE: &str = concat!(
+    r"^[^\s!-/:-@\[-^`{-~0-9][^\s!-/:-@\[-^`{-~]*",
+    r"(-[^\s!-/:-@\[-^`{-~0-9][^\s!-/:-@\[-^`{-~]*)*$"
+);
 
 /// Returns the JSON Schema (2020-12) of plan files in JSON form.
 #[must_use]

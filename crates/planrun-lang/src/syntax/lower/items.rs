@@ -18,6 +18,11 @@ pub(super) fn lower_item(cx: &mut Lowering<'_>, node: Node<'_>) -> Option<Item> 
     let doc = cx.doc_above(span.start);
     let kind = match node.rule() {
         Rule::use_item => ItemKind::Use(lower_use_item(cx, node)),
+        // The namespaces stay known, so that calls of their tools are not reported as well.
+        Rule::damaged_use => {
+            cx.damaged(span, DamageKind::Item);
+            ItemKind::Use(lower_use_item(cx, node))
+        }
         Rule::type_item => {
             let mut parts = Children::of(node);
             let name = name(parts.take(Rule::name));
@@ -126,6 +131,7 @@ fn lower_plan_item(cx: &mut Lowering<'_>, node: Node<'_>, span: Span) -> Plan {
 fn lower_damaged_plan(cx: &mut Lowering<'_>, node: Node<'_>, whole: Span) -> ItemKind {
     let mut parts = Children::of(node);
     let word = parts.take(Rule::name);
+    while parts.take(Rule::name).is_some() {}
     let parameters = lower_parameters(cx, parts.take(Rule::parameters), true);
     parts.take(Rule::junk_run);
     let body_start = parts.nodes.peek().map_or(whole, |node| cx.span(&node));

@@ -117,6 +117,7 @@ impl<'a> Lowering<'a> {
                 Rule::use_item
                 | Rule::type_item
                 | Rule::tool_item
+                | Rule::damaged_use
                 | Rule::junk_item
                 | Rule::EOI => items.extend(lower_item(self, node)),
                 _ => lower_statement(self, node, Place::Plan, &mut statements),

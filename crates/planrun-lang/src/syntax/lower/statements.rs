@@ -7,6 +7,7 @@ use super::expressions::{lower_plain_text, next_expression, optional_expression}
 use super::steps::{lower_damaged_step, lower_step};
 use super::type_expressions::{lower_object_type, optional_type};
 use super::{Children, DamageKind, Lowering, Node, name};
+use crate::diag::misspelt;
 use crate::source::Span;
 use crate::syntax::ast::{
     Block, Expr, Guarded, Name, Statement, StatementKind, Step, StepBody, Text, TypeExpr,
@@ -14,6 +15,7 @@ use crate::syntax::ast::{
 };
 use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
+use crate::syntax::scan::STATEMENT_WORDS;
 
 /// Lowers the next child if it is a `block`; otherwise returns an empty one.
 pub(super) fn next_block(cx: &mut Lowering<'_>, items: &mut Children<'_>, place: Place) -> Block {
@@ -240,8 +242,12 @@ fn lower_junk_statement(
         .map_or(whole.end, |next| cx.span(&next).start);
     let head = cx.trim(Span::from(whole.start..end));
     cx.damaged(head, DamageKind::Statement);
-    next_block(cx, &mut parts, Place::Unknown);
+    let block = next_block(cx, &mut parts, Place::Unknown);
     let clauses = lower_clauses(cx, &mut parts, Vec::new());
+    let words = cx.text.get(head.range()).unwrap_or("");
+    if misspelt(words, ["parallel"]).is_some() {
+        return StatementKind::Parallel(block);
+    }
     match declared(cx.text, head) {
         Some(StatementKind::Step(step)) => StatementKind::Step(Box::new(Step { clauses, ..*step })),
         Some(other) => other,
@@ -257,39 +263,35 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
     let first = words.next()?;
     let keyword = first.trim_end();
     let second = words.next().unwrap_or("");
+    if second.trim_end() == keyword && STATEMENT_WORDS.contains(&keyword) {
+        let rest = Span::new(head.start as usize + first.len(), head.end as usize);
+        return declared(text, rest);
+    }
     let named = |word: &str, at: usize| {
         let word = word.trim_end_matches(|c: char| !(c.is_alphanumeric() || c == '_'));
         let starts = word.starts_with(|c: char| c.is_alphabetic() || c == '_');
         let start = head.start as usize + at;
         starts.then(|| Name::new(Arc::from(word), Span::new(start, start + word.len())))
     };
-    let missing = super::missing(head);
-    let error_type = TypeExpr {
-        span: head,
-        kind: TypeExprKind::Error,
-    };
     let name = named(second, first.len());
+    let behind_second = slice
+        .get(first.len() + second.trim_end().len()..)
+        .unwrap_or("")
+        .trim_start();
+    let is_task = behind_second.starts_with('"') && misspelt(keyword, ["task"]).is_some();
     match keyword {
+        _ if is_task => name.map(|name| undefined_task(name, head)),
         "let" => name.map(|name| StatementKind::Let {
             name,
-            ty: Some(Box::new(error_type)),
-            value: missing,
+            ty: Some(Box::new(unknown_type(head))),
+            value: super::missing(head),
         }),
-        "task" => name.map(|name| StatementKind::Task {
-            name,
-            title: empty(head),
-            statuses: Vec::new(),
-            context: Some(Box::new(error_type)),
-            external: false,
-        }),
+        "task" => name.map(|name| undefined_task(name, head)),
         // These declare no name; a damaged `listener` has a rule of its own.
         "reply" | "yield" | "next" | "ensure" | "fail" | "set" | "listener" | "if" | "policy"
         | "allow" => None,
         _ => {
             let behind_first = slice.get(keyword.len()..).unwrap_or("");
-            let behind_second = slice
-                .get(first.len() + second.trim_end().len()..)
-                .unwrap_or("");
             let name = if is_assignment(behind_first) {
                 named(keyword, 0)
             } else if first.ends_with(' ') && is_assignment(behind_second) {
@@ -303,6 +305,24 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
                 clauses: Vec::new(),
             })))
         }
+    }
+}
+
+fn unknown_type(span: Span) -> TypeExpr {
+    TypeExpr {
+        span,
+        kind: TypeExprKind::Error,
+    }
+}
+
+/// Returns a task of which only the name is known.
+fn undefined_task(name: Name, span: Span) -> StatementKind {
+    StatementKind::Task {
+        name,
+        title: empty(span),
+        statuses: Vec::new(),
+        context: Some(Box::new(unknown_type(span))),
+        external: false,
     }
 }
 

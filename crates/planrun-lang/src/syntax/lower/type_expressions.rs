@@ -166,15 +166,18 @@ pub(super) fn lower_parameters(
         let word = parts.take(Rule::name);
         if damaged {
             cx.damaged(span, DamageKind::Parameter);
-            let ty = TypeExpr {
-                span,
-                kind: TypeExprKind::Error,
-            };
-            parameters.extend(word.map(|word| Parameter {
+            let further = parts
+                .take(Rule::junk_slot)
+                .into_iter()
+                .flat_map(Node::inner);
+            parameters.extend(word.into_iter().chain(further).map(|word| Parameter {
                 span,
                 name: name(Some(word)),
                 optional: false,
-                ty,
+                ty: TypeExpr {
+                    span,
+                    kind: TypeExprKind::Error,
+                },
                 default: None,
             }));
             continue;

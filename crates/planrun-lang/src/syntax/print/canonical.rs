@@ -25,6 +25,17 @@ pub fn canonical_display(expr: &Expr) -> String {
     Line::of(expr, write_word)
 }
 
+/// Like [`canonical_display`], with one spelling for `a.b`, `a?.b` and `a["b"]`, which are one place.
+#[must_use]
+pub fn canonical_place(expr: &Expr) -> String {
+    let mut line = Line {
+        plain_links: true,
+        ..Line::new(write_word, "")
+    };
+    print_value(&mut line, expr);
+    line.text
+}
+
 /// Formats the pattern on one line. Parsing it yields the same pattern.
 #[must_use]
 pub fn canonical_pattern(pattern: &Pattern) -> String {
@@ -56,6 +67,8 @@ struct Line {
     write_variable: fn(&mut String, &str),
     /// The padding inside the braces of objects.
     padding: &'static str,
+    /// Whether links are written without `?`, and fields with `.`.
+    plain_links: bool,
 }
 
 impl Line {
@@ -64,6 +77,7 @@ impl Line {
             text: String::new(),
             write_variable,
             padding,
+            plain_links: false,
         }
     }
 
@@ -155,7 +169,11 @@ impl<'a> Style<'a> for Line {
     fn path(&mut self, base: &'a Expr, links: &'a [Link]) {
         print_expr(self, base, Level::Postfix);
         for link in links {
-            print_link(self, link);
+            if self.plain_links {
+                print_link(self, &link.plain());
+            } else {
+                print_link(self, link);
+            }
         }
     }
 }

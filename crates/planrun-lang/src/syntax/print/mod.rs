@@ -12,7 +12,8 @@ use super::spelling::write_word;
 use crate::source::Span;
 
 pub use canonical::{
-    canonical, canonical_display, canonical_name, canonical_pattern, canonical_type,
+    canonical, canonical_display, canonical_name, canonical_pattern, canonical_place,
+    canonical_type,
 };
 pub use expressions::{print_arguments, print_expr, print_link, print_operand, print_value};
 pub use types::{print_pattern, print_type};

@@ -209,16 +209,9 @@ impl<'a> Lexer<'a> {
         let rest = self.text.get(start..).unwrap_or("");
         let length = rest.find('\n').unwrap_or(rest.len());
         let text = rest.get(..length).unwrap_or("").trim_end_matches('\r');
-        let kind = if text.starts_with("///") && !text.starts_with("////") {
-            CommentKind::Doc
-        } else if text.starts_with("//!") {
-            CommentKind::File
-        } else {
-            CommentKind::Plain
-        };
         self.comments.push(Comment {
             span: Span::new(start, start + text.len()),
-            kind,
+            kind: CommentKind::of(text),
         });
         if !text.is_ascii() {
             for (offset, c) in text.char_indices().filter(|(_, c)| !c.is_ascii()) {

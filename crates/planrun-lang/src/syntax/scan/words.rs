@@ -99,6 +99,15 @@ pub(super) fn opens_block(text: &str, tokens: &[Token], index: usize) -> bool {
     second.is_some_and(|second| !matches!(second, "is" | "in")) && !matches!(first, "match" | "map")
 }
 
+/// Returns true if the brace at `index` follows a call and encloses its clauses, which are written without braces.
+pub(super) fn encloses_clauses(text: &str, tokens: &[Token], index: usize) -> bool {
+    let before = index.checked_sub(1).and_then(|before| tokens.get(before));
+    before.is_some_and(|before| before.kind == TokenKind::Close(Delimiter::Paren))
+        && word_at(text, tokens, index + 1).is_some_and(is_clause_word)
+        && value_follows(text, tokens, index + 1)
+        && !ends_head(text, tokens, index)
+}
+
 /// Maximum number of tokens of a result type to search backward for the head of a plan.
 const TYPE_TOKENS: usize = 100;
 

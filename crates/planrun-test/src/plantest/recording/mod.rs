@@ -1,6 +1,6 @@
 //! Recordings: answers of real tools, stored next to the plan as YAML and replayed in tests.
 //!
-//! A recording is `recordings/<plan>__<test>[__<row>].yaml` next to its plan file. Its entries are identified by the
+//! A recording is `recordings/<file>__<test>[__<row>].yaml` next to the file with the test. Its entries are identified by the
 //! path of the step and the number of its call, so that concurrent steps are never confused, and each has the hash of
 //! the contract under which it was recorded. Secrets are replaced by a marker, which matches any value.
 

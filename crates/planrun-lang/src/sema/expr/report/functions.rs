@@ -116,12 +116,12 @@ pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -
 
 /// Adds the functions that exist, and the one that is misspelled; `get` is not a misspelling of `getDate`.
 fn with_misspelt(diagnostic: Diagnostic, name: &ast::Name, known: &[&str]) -> Diagnostic {
-    with_near(
-        diagnostic,
-        misspelt(&name.text, known.iter().copied()),
-        name.span,
-        known,
-    )
+    let near = misspelt(&name.text, known.iter().copied());
+    let diagnostic = match near {
+        Some(_) => diagnostic,
+        None => diagnostic.help("`planrun explain --language` lists the functions"),
+    };
+    with_near(diagnostic, near, name.span, known)
 }
 
 pub(in crate::sema::expr) fn no_overload(

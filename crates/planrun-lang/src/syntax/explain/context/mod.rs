@@ -409,21 +409,19 @@ impl<'s> Context<'s> {
                 TokenKind::Open(Delimiter::Brace) if depth > 0 => depth -= 1,
                 TokenKind::Open(Delimiter::Brace) => {
                     let head = self.tokens.get(..index).unwrap_or_default().iter().rev();
-                    let word = head.map(|token| self.slice(*token)).find(|word| {
+                    let mut head = head.map(|token| self.slice(*token)).peekable();
+                    // In `each … parallel 3 {`, the word is not directly before the brace.
+                    if head.peek() == Some(&"parallel") {
+                        continue;
+                    }
+                    let word = head.find(|word| {
                         matches!(
                             *word,
-                            "do" | "each"
-                                | "repeat"
-                                | "plan"
-                                | "listener"
-                                | "if"
-                                | "else"
-                                | "test"
-                                | "parallel"
+                            "do" | "each" | "repeat" | "plan" | "listener" | "if" | "else" | "test"
                         )
                     });
                     match word {
-                        Some("if" | "else" | "parallel") => {}
+                        Some("if" | "else") => {}
                         word => return matches!(word, Some("do" | "each" | "repeat")),
                     }
                 }

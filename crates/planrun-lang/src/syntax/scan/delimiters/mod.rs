@@ -10,7 +10,9 @@ use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::scan::repair::Repair;
 use crate::syntax::scan::tokens::{Delimiter, Token, TokenKind};
-use crate::syntax::scan::words::{begins_item, begins_line, opens_block, symbol_at};
+use crate::syntax::scan::words::{
+    begins_item, begins_line, encloses_clauses, opens_block, symbol_at,
+};
 use crate::syntax::scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH, MAX_FINDINGS};
 
 /// Maximum number of tokens of a line to look ahead.
@@ -53,6 +55,8 @@ struct Frame {
     /// `None` for `${`.
     delimiter: Option<Delimiter>,
     block: bool,
+    /// Whether it encloses the clauses of a call, which have no braces.
+    clauses: bool,
     /// Number of constructs that nest without brackets (`map<`, `Result<`, `match`) when the delimiter was opened.
     unbracketed: usize,
     /// Nesting depth of the content read so far.
@@ -217,8 +221,9 @@ impl<'a> Matcher<'a> {
             return self.suffix(index);
         }
         self.merge_height();
-        let block =
-            delimiter == Some(Delimiter::Brace) && opens_block(self.text, self.tokens, index);
+        let brace = delimiter == Some(Delimiter::Brace);
+        let clauses = brace && encloses_clauses(self.text, self.tokens, index);
+        let block = clauses || brace && opens_block(self.text, self.tokens, index);
         let limit = if block {
             self.blocks >= MAX_BLOCKS
         } else {
@@ -228,12 +233,12 @@ impl<'a> Matcher<'a> {
             return self.too_deep(index, block);
         }
         let unbracketed = self.unbracketed;
-        self.unbracketed =
-            unbracketed.saturating_sub(usize::from(delimiter == Some(Delimiter::Brace)));
+        self.unbracketed = unbracketed.saturating_sub(usize::from(brace));
         self.frames.push(Frame {
             token: index,
             delimiter,
             block,
+            clauses,
             unbracketed: self.unbracketed,
             height: 0,
         });
@@ -269,6 +274,9 @@ impl<'a> Matcher<'a> {
             Some(at) => {
                 if at + 1 < self.frames.len() {
                     self.close_lost(at + 1, index);
+                }
+                if let Some(frame) = self.frames.last().copied().filter(|frame| frame.clauses) {
+                    self.remove_braces(frame, token);
                 }
                 self.pop();
             }

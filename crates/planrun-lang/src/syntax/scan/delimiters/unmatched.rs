@@ -134,6 +134,22 @@ impl Matcher<'_> {
         });
     }
 
+    /// Reports the braces around the clauses of a call, and removes them.
+    pub(super) fn remove_braces(&mut self, frame: Frame, close: Token) {
+        let Some(open) = self.tokens.get(frame.token).copied() else {
+            return;
+        };
+        let braces = [open.span(), close.span()];
+        let message = "the clauses of a step have no braces";
+        self.push(
+            Diagnostic::new(&codes::UNEXPECTED_TOKEN, open.span(), message)
+                .label(close.span(), "closed here")
+                .help("remove the braces")
+                .fix_all("remove the braces", braces.map(Edit::removal).to_vec()),
+        );
+        self.found.repairs.extend(braces.map(Repair::Blank));
+    }
+
     /// Reports a closing delimiter without an opening one, or the position where its opening one is missing.
     pub(super) fn stray(&mut self, index: usize, token: Token, delimiter: Delimiter) {
         self.found.spare_brace |= delimiter == Delimiter::Brace;
