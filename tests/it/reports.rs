@@ -88,6 +88,21 @@ async fn a_run_that_has_failed_tells_what_is_left_of_it() {
     assert_eq!(report, expected);
 }
 
+/// The `undo` of a step replaces those of the steps in it.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_undone_leaves_nothing_that_it_holds() {
+    let undone = ran(
+        "step box = do { step in_box = a.make() step none = a.make(x: 1) when in_box == 0 yield in_box } undo a.drop(x: box)
+         step boxed = a.make() step end = a.bad()",
+    )
+    .await;
+    let report = failure(&undone.outcome);
+    assert!(
+        report.contains("\nundone: box.in_box\nunknown: nothing\nstays: boxed\n"),
+        "{report}"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_nobody_knows_is_to_be_looked_at_first() {
     let lost = ran("step one = a.make() step end = a.lost()").await;

@@ -71,7 +71,7 @@ impl CallSummary {
             }
         };
         let path = step.path.clone();
-        if is_undone {
+        if is_undone && (is_done || in_doubt) {
             self.undone.push(path);
         } else if in_doubt {
             self.unknown.push(path);
