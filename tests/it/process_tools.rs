@@ -354,6 +354,60 @@ plan a() -> string {
     }
 }
 
+/// `timeout`, for one, signals the process and then its group.
+#[test]
+fn signals_that_follow_one_another_at_once_are_one_request() {
+    let tools = "        - { name: put, effect: effect, arguments: [put] }\n";
+    let place = project(
+        "echo begun >> log; sleep 0.5; echo put",
+        "",
+        tools,
+        "text.put()",
+    );
+    let log = place.path().join("log");
+    for (number, pause) in [0, 5, 50].into_iter().enumerate() {
+        let id = format!("r{number}");
+        let mut first = begun(place.path(), &id);
+        let process = rustix::process::Pid::from_child(&first);
+        for signal in [rustix::process::Signal::TERM, rustix::process::Signal::HUP] {
+            rustix::process::kill_process(process, signal).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(pause));
+        }
+        first.wait().unwrap();
+        let shown = run(&place, &["runs", "show", &id, "--format", "json"]).json();
+        assert_eq!(shown["steps"][0]["status"], "completed", "{shown}");
+        std::fs::remove_file(&log).unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_is_to_survive_its_terminal_ignores_its_signal() {
+    let tools = "        - { name: put, effect: effect, arguments: [put] }\n";
+    let place = project(
+        "echo begun >> log; sleep 0.5; echo put",
+        "",
+        tools,
+        "text.put()",
+    );
+    let plan =
+        "use text plan a() -> string { step one = text.put() step two = text.put() reply two }";
+    std::fs::write(place.path().join("a.plan"), plan).unwrap();
+    let program = env!("CARGO_BIN_EXE_planrun");
+    let mut run = std::process::Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$0\" run a.plan", program])
+        .current_dir(place.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !place.path().join("log").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let process = rustix::process::Pid::from_child(&run);
+    rustix::process::kill_process(process, rustix::process::Signal::HUP).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn an_answer_to_a_run_that_is_being_suspended_resumes_it() {
     let tools = "        - { name: put, effect: effect, arguments: [put] }\n";
