@@ -408,6 +408,44 @@ fn a_run_that_is_to_survive_its_terminal_ignores_its_signal() {
     assert_eq!(run.wait().unwrap().code(), Some(0));
 }
 
+/// The program kills the process that calls it, before that has recorded anything.
+#[test]
+fn a_read_that_kills_its_processes_at_once_pauses_the_run_and_can_be_cancelled() {
+    let tools = "        - { name: look, effect: read, arguments: [look] }\n";
+    let script = "echo begun >> log; kill -9 $PPID; sleep 1";
+    let place = project(script, "", tools, "text.look()");
+    let begun = || {
+        let log = std::fs::read_to_string(place.path().join("log"));
+        log.unwrap_or_default().lines().count()
+    };
+    run(&place, &["run", "a.plan", "--run-id", "r"]);
+    for deaths in 2..4 {
+        run(&place, &["runs", "resume", "r"]);
+        assert_eq!(begun(), deaths);
+    }
+    for command in ["resume", "resume", "show"] {
+        let output = run(&place, &["runs", command, "r"]);
+        let text = output.stdout + &output.stderr;
+        assert!(text.contains("3 times"), "{command}: {text}");
+    }
+    let resumed = run(&place, &["runs", "resume", "r"]);
+    assert_eq!((resumed.status, begun()), (4, 3), "{resumed:?}");
+    let cancelled = run(&place, &["runs", "cancel", "r"]);
+    assert_eq!((cancelled.status, begun()), (0, 3), "{cancelled:?}");
+}
+
+#[test]
+fn a_run_that_was_killed_once_can_be_cancelled() {
+    let tools = "        - { name: look, effect: read, arguments: [look] }\n";
+    let script = "echo begun >> log; kill -9 $PPID; sleep 1";
+    let place = project(script, "", tools, "text.look()");
+    run(&place, &["run", "a.plan", "--run-id", "r"]);
+    let cancelled = run(&place, &["runs", "cancel", "r"]);
+    assert_eq!(cancelled.status, 0, "{cancelled:?}");
+    let log = std::fs::read_to_string(place.path().join("log")).unwrap();
+    assert_eq!(log, "begun\n");
+}
+
 #[test]
 fn an_answer_to_a_run_that_is_being_suspended_resumes_it() {
     let tools = "        - { name: put, effect: effect, arguments: [put] }\n";

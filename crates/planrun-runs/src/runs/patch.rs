@@ -13,10 +13,10 @@ use planrun_lang::value::Value;
 
 use super::above::{self, PatchText, Started};
 use super::pinned::Pinned;
-use super::recorded::RecordedRun;
+use super::recorded::{RecordedRun, append};
 use super::{CheckedPlan, Error, Planrun};
 use crate::journal::store::Digest;
-use planrun_core::journal::{Event, EventKind, LineWriter, RecordedStep, ReplayState, StepError};
+use planrun_core::journal::{EventKind, RecordedStep, ReplayState, StepError};
 use planrun_core::run::Program;
 
 /// The names of the statements that a patch has changed.
@@ -117,14 +117,7 @@ impl RecordedRun {
             before: before.into(),
             after: digest.into(),
         };
-        let event = Event {
-            number: lease.last() + 1,
-            at: self.planrun.host().now(),
-            kind,
-            sensitive: Vec::new(),
-        };
-        let mut lines = LineWriter::default();
-        lease.append(event.number, lines.entry(&event, &mut |_, _| {}));
+        append(&mut *lease, kind, self.planrun.host().now());
         Ok(lease.close()?)
     }
 }
