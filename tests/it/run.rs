@@ -277,6 +277,44 @@ fn a_run_up_to_a_step_leaves_the_rest_as_it_is() {
 }
 
 #[test]
+fn what_a_run_up_to_a_step_does_depends_on_no_time() {
+    let plan = |decision: &str, wait: u32| {
+        format!(
+            "use fs, sys\n\nplan p(early: bool = false) -> int {{\n    allow {{ write: [\".\"] }}\n    \
+             step a = fs.write(path: \"a.txt\", content: \"a\")\n    {decision}\n    \
+             step b = sys.sleep(duration: {wait}ms)\n    reply 2\n}}\n"
+        )
+    };
+    for (decision, is_needed) in [
+        ("reply 1 when early", true),
+        ("ensure !early else \"no\"", false),
+    ] {
+        for wait in [0, 200] {
+            let files = folder([("a.plan", plan(decision, wait).as_str())]);
+            let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+            let output = run(&["run", "a.plan", "--until", "b", "--run-id", "r"]);
+            let is_there = files.path().join("a.txt").exists();
+            assert_eq!(
+                (output.status, is_there),
+                (0, is_needed),
+                "{decision} {wait}"
+            );
+            let forecast = run(&[
+                "run",
+                "a.plan",
+                "--until",
+                "b",
+                "--dry-run",
+                "--format",
+                "json",
+            ]);
+            let runs = if is_needed { "yes" } else { "no" };
+            assert_eq!(forecast.json()["steps"][0]["runs"], runs, "{forecast:?}");
+        }
+    }
+}
+
+#[test]
 fn a_run_that_fails_up_to_a_step_undoes_what_it_did_before_and_tells_its_listeners() {
     let plan = "use fs, sys plan p(n: int) -> any { allow { write: [\".\"] }
         step a = fs.write(path: \"a.txt\", content: \"a\") undo fs.write(path: \"undone.txt\", content: \"a\")
