@@ -54,7 +54,9 @@ pub enum JournalError {
         "the journal {path} is damaged: {what}; restore it from a backup, or move it away to start a new one"
     )]
     Damaged { path: PathBuf, what: Damage },
-    #[error("no space is left for the journal {path}; free some space and resume the run")]
+    #[error(
+        "no space is left for the journal {path}; free some space, and run the command again or resume the run"
+    )]
     NoSpace { path: PathBuf },
     #[error("the journal {path} cannot be written: {why}")]
     ReadOnly { path: PathBuf, why: String },
