@@ -300,6 +300,23 @@ fn the_steps_of_a_run_are_counted_while_it_is_driven() {
 }
 
 #[test]
+fn the_events_before_the_damage_of_a_run_are_printed() {
+    let place = project();
+    let asks = ["a.plan", "--mock", "--plan", "stepwise", "--run-id", "r"];
+    run(&place, &asks);
+    let intact = run_in(&place, &["runs", "events", "r"]).stdout;
+    run_in(&place, &["runs", "answer", "r", "f={\"n\": 1}", "--resume"]);
+    let journal = rusqlite::Connection::open(place.path().join(".planrun/journal.db")).unwrap();
+    let damage = "UPDATE segments SET text = replace(text, 'mail', 'moil')";
+    assert!(journal.execute(damage, []).unwrap() > 0);
+    drop(journal);
+    let output = run_in(&place, &["runs", "events", "r"]);
+    assert_eq!((output.status, &output.stdout), (3, &intact), "{output:?}");
+    let remedy = "delete the run with `runs prune --damaged`";
+    assert!(output.stderr.contains(remedy), "{output:?}");
+}
+
+#[test]
 fn steps_with_wide_names_are_aligned() {
     let place = project();
     let plan = "use desk\nplan p() {\n    step `查询客户` = desk.look(id: \"ok\")\n    step b = desk.mail(to: \"x\")\n}\n";
