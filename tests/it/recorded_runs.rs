@@ -300,6 +300,18 @@ fn the_steps_of_a_run_are_counted_while_it_is_driven() {
 }
 
 #[test]
+fn lists_select_runs_that_have_not_begun_and_no_two_states_at_once() {
+    let place = project();
+    let pending = run_in(&place, &["runs", "list", "--state", "pending"]);
+    assert_ne!(pending.status, 2, "{pending:?}");
+    let both = run_in(
+        &place,
+        &["runs", "list", "--waiting", "--state", "completed"],
+    );
+    assert_eq!(both.status, 2, "{both:?}");
+}
+
+#[test]
 fn the_events_before_the_damage_of_a_run_are_printed() {
     let place = project();
     let asks = ["a.plan", "--mock", "--plan", "stepwise", "--run-id", "r"];

@@ -277,6 +277,27 @@ fn a_run_up_to_a_step_leaves_the_rest_as_it_is() {
 }
 
 #[test]
+fn a_plan_and_its_inputs_cannot_both_come_from_standard_input() {
+    let plan = "plan p(n: int) -> int { reply n }";
+    let output = planrun(["run", "-", "--input", "-"]).stdin(plan).run();
+    assert_eq!(output.status, 2, "{output:?}");
+    let why = "cannot both come from standard input";
+    assert!(output.stderr.contains(why), "{output:?}");
+}
+
+#[test]
+fn a_run_that_waits_for_a_signal_tells_how_to_send_it() {
+    let plan = "plan p() -> int { step sent = wait for signal \"go\" -> int reply sent }";
+    let files = folder([("a.plan", plan)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let output = run(&["run", "a.plan", "--run-id", "r"]);
+    assert_eq!(output.status, 4, "{output:?}");
+    let command = "send it with `planrun runs signal r <NAME>=<JSON>`";
+    assert!(output.stderr.contains(command), "{output:?}");
+    assert_eq!(run(&["runs", "signal", "r", "go=3"]).status, 0);
+}
+
+#[test]
 fn what_a_run_up_to_a_step_does_depends_on_no_time() {
     let plan = |decision: &str, wait: u32| {
         format!(
