@@ -17,9 +17,11 @@ use super::{Exit, echo};
 static STOPS: Mutex<Option<CancellationToken>> = Mutex::new(None);
 /// Tells the user what follows from a signal.
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
-/// Time after the first signal at which the user is told that the command has not stopped yet; until then, further
-/// signals count as the first one. Also the maximum time that the end of the process waits for its last messages.
+/// Time after the first signal at which the user is told that the command has not stopped yet, and maximum time that the
+/// end of the process waits for its last messages.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// Time after the first signal in which further ones belong to it. Nobody presses Ctrl-C twice so fast.
+const ONE_REQUEST: Duration = Duration::from_millis(100);
 
 pub type Listener = Box<dyn Fn(Interrupt) + Send>;
 
@@ -91,7 +93,7 @@ fn watch(mut signals: Signals) {
     let mut stopped = None;
     for _ in &mut signals {
         // `timeout` signals the process and its group, and a closed terminal may send SIGHUP twice: that is one request.
-        if stopped.is_some_and(|stopped| runtime_now() - stopped < PATIENCE) {
+        if stopped.is_some_and(|stopped| runtime_now() - stopped < ONE_REQUEST) {
             continue;
         }
         echo::restore();
