@@ -286,6 +286,22 @@ fn a_plan_and_its_inputs_cannot_both_come_from_standard_input() {
 }
 
 #[test]
+fn a_question_that_expires_before_the_process_exits_is_printed_when_it_is_asked() {
+    let plan = "use sys plan p() -> int {
+        step one = sys.echo(value: 1) confirm \"Sure?\" expires 1s recover expired => 9
+        reply one }";
+    let files = folder([("a.plan", plan)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let output = run(&["run", "a.plan", "--run-id", "r"]);
+    assert_eq!((output.status, &*output.stdout), (0, "9\n"), "{output:?}");
+    for told in ["Sure?", "planrun runs answer r one=true --resume"] {
+        assert!(output.stderr.contains(told), "{output:?}");
+    }
+    let quiet = run(&["run", "a.plan", "--format", "json"]);
+    assert!(!quiet.stderr.contains("Sure?"), "{quiet:?}");
+}
+
+#[test]
 fn a_run_that_waits_for_a_signal_tells_how_to_send_it() {
     let plan = "plan p() -> int { step sent = wait for signal \"go\" -> int reply sent }";
     let files = folder([("a.plan", plan)]);

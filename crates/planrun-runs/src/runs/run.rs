@@ -388,6 +388,12 @@ impl Run {
         matches!(&self.work, Work::Job(job, _) if job.replay.is_some())
     }
 
+    /// Returns true if this process can ask people.
+    #[must_use]
+    pub fn asks_people(&self) -> bool {
+        matches!(&self.work, Work::Job(job, _) if job.drive.answering.asker.is_some())
+    }
+
     /// Returns true if another process can resume it after this one.
     #[must_use]
     pub fn is_durable(&self) -> bool {
