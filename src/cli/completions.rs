@@ -34,9 +34,9 @@ pub struct CompletionsArguments {
 #[derive(Debug, Args)]
 #[command(after_help = MAN_EXAMPLES)]
 pub struct ManArguments {
-    /// Command to describe; without one, print the page of planrun itself
+    /// Command to describe, such as `runs list`; without one, print the page of planrun itself
     #[arg(value_name = "COMMAND", conflicts_with = "out")]
-    pub command: Option<String>,
+    pub command: Vec<String>,
     /// Write the pages of all commands into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -65,7 +65,7 @@ pub fn completions(arguments: &CompletionsArguments, terminal: Terminal) -> Resu
 pub fn man(arguments: &ManArguments, terminal: Terminal) -> Result<Exit, Failure> {
     match &arguments.out {
         None => {
-            let (name, command) = command(arguments.command.as_deref())?;
+            let (name, command) = command(&arguments.command)?;
             terminal.print_exactly(&page(&name, command)?)?;
         }
         Some(folder) => {
@@ -98,10 +98,12 @@ fn add_pages(name: &str, mut command: Command, pages: &mut Vec<(String, Command)
 }
 
 /// Returns the name of the page and the command it describes.
-fn command(name: Option<&str>) -> Result<(String, Command), Failure> {
-    let Some(name) = name else {
+fn command(words: &[String]) -> Result<(String, Command), Failure> {
+    if words.is_empty() {
         return Ok(("planrun".to_owned(), whole()));
-    };
+    }
+    // The page of a nested command has the names of both.
+    let name = &*words.join("-").replace(' ', "-");
     let pages = all();
     let names = || {
         pages
@@ -126,7 +128,9 @@ fn whole() -> Command {
 
 fn page(name: &str, command: Command) -> Result<String, Failure> {
     let mut page = Vec::new();
-    let written = Man::new(command).title(name).render(&mut page);
+    let source = concat!("planrun ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command).title(name).source(source);
+    let written = man.render(&mut page);
     written.map_err(|error| Failure::Environment(format!("cannot write the page: {error}")))?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }

@@ -4,6 +4,7 @@ use std::sync::{Mutex, Once, PoisonError, mpsc};
 use std::thread::{Builder, sleep};
 use std::time::Duration;
 
+use planrun_tools::host::runtime_now;
 use planrun_tools::tools::kill_programs;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -19,6 +20,8 @@ static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
 /// Time after the first signal at which the user is told that the command has not stopped yet, and maximum time that the
 /// end of the process waits for its last messages.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// Time after the first signal in which further ones belong to it. Nobody presses Ctrl-C twice so fast.
+const ONE_REQUEST: Duration = Duration::from_millis(100);
 
 pub type Listener = Box<dyn Fn(Interrupt) + Send>;
 
@@ -67,18 +70,37 @@ pub fn end_on_signal() {
     static WATCHES: Once = Once::new();
     WATCHES.call_once(|| {
         // If the handler cannot be installed, a signal ends the process by default.
-        if let Ok(signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+        if let Ok(signals) = Signals::new(interrupting()) {
             let _ = Builder::new().spawn(move || watch(signals));
         }
     });
 }
 
+/// Returns the signals that interrupt the command: SIGHUP not if it is ignored, as for `nohup`.
+fn interrupting() -> Vec<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let is_ignored = mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1);
+    let mut signals = vec![SIGINT, SIGTERM];
+    signals.extend((!is_ignored).then_some(SIGHUP));
+    signals
+}
+
 fn watch(mut signals: Signals) {
+    let mut stopped = None;
     for _ in &mut signals {
+        // `timeout` signals the process and its group, and a closed terminal may send SIGHUP twice: that is one request.
+        if stopped.is_some_and(|stopped| runtime_now() - stopped < ONE_REQUEST) {
+            continue;
+        }
         echo::restore();
         let stops = STOPS.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(cancel) = stops {
             cancel.cancel();
+            stopped = Some(runtime_now());
             // In a thread of its own, so that the next signal is not held up.
             let _ = Builder::new().spawn(|| {
                 sleep(PATIENCE);

@@ -72,6 +72,7 @@ mod openapi;
 mod orders;
 mod outputs;
 mod pasted;
+mod patched;
 mod plan_list;
 mod plans;
 mod plantest;

@@ -354,6 +354,98 @@ plan a() -> string {
     }
 }
 
+/// `timeout`, for one, signals the process and then its group.
+#[test]
+fn signals_that_follow_one_another_at_once_are_one_request() {
+    let tools = "        - { name: put, effect: effect, arguments: [put] }\n";
+    let place = project(
+        "echo begun >> log; sleep 0.5; echo put",
+        "",
+        tools,
+        "text.put()",
+    );
+    let log = place.path().join("log");
+    for (number, pause) in [0, 5].into_iter().enumerate() {
+        let id = format!("r{number}");
+        let mut first = begun(place.path(), &id);
+        let process = rustix::process::Pid::from_child(&first);
+        for signal in [rustix::process::Signal::TERM, rustix::process::Signal::HUP] {
+            rustix::process::kill_process(process, signal).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(pause));
+        }
+        first.wait().unwrap();
+        let shown = run(&place, &["runs", "show", &id, "--format", "json"]).json();
+        assert_eq!(shown["steps"][0]["status"], "completed", "{shown}");
+        std::fs::remove_file(&log).unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_is_to_survive_its_terminal_ignores_its_signal() {
+    let tools = "        - { name: put, effect: effect, arguments: [put] }\n";
+    let place = project(
+        "echo begun >> log; sleep 0.5; echo put",
+        "",
+        tools,
+        "text.put()",
+    );
+    let plan =
+        "use text plan a() -> string { step one = text.put() step two = text.put() reply two }";
+    std::fs::write(place.path().join("a.plan"), plan).unwrap();
+    let program = env!("CARGO_BIN_EXE_planrun");
+    let mut run = std::process::Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$0\" run a.plan", program])
+        .current_dir(place.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !place.path().join("log").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let process = rustix::process::Pid::from_child(&run);
+    rustix::process::kill_process(process, rustix::process::Signal::HUP).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+}
+
+/// The program kills the process that calls it, before that has recorded anything.
+#[test]
+fn a_read_that_kills_its_processes_at_once_pauses_the_run_and_can_be_cancelled() {
+    let tools = "        - { name: look, effect: read, arguments: [look] }\n";
+    let script = "echo begun >> log; kill -9 $PPID; sleep 1";
+    let place = project(script, "", tools, "text.look()");
+    let begun = || {
+        let log = std::fs::read_to_string(place.path().join("log"));
+        log.unwrap_or_default().lines().count()
+    };
+    run(&place, &["run", "a.plan", "--run-id", "r"]);
+    for deaths in 2..4 {
+        run(&place, &["runs", "resume", "r"]);
+        assert_eq!(begun(), deaths);
+    }
+    for command in ["resume", "resume", "show"] {
+        let output = run(&place, &["runs", command, "r"]);
+        let text = output.stdout + &output.stderr;
+        assert!(text.contains("3 times"), "{command}: {text}");
+    }
+    let resumed = run(&place, &["runs", "resume", "r"]);
+    assert_eq!((resumed.status, begun()), (4, 3), "{resumed:?}");
+    let cancelled = run(&place, &["runs", "cancel", "r"]);
+    assert_eq!((cancelled.status, begun()), (0, 3), "{cancelled:?}");
+}
+
+#[test]
+fn a_run_that_was_killed_once_can_be_cancelled() {
+    let tools = "        - { name: look, effect: read, arguments: [look] }\n";
+    let script = "echo begun >> log; kill -9 $PPID; sleep 1";
+    let place = project(script, "", tools, "text.look()");
+    run(&place, &["run", "a.plan", "--run-id", "r"]);
+    let cancelled = run(&place, &["runs", "cancel", "r"]);
+    assert_eq!(cancelled.status, 0, "{cancelled:?}");
+    let log = std::fs::read_to_string(place.path().join("log")).unwrap();
+    assert_eq!(log, "begun\n");
+}
+
 #[test]
 fn an_answer_to_a_run_that_is_being_suspended_resumes_it() {
     let tools = "        - { name: put, effect: effect, arguments: [put] }\n";

@@ -264,6 +264,71 @@ fn a_run_whose_process_died_is_interrupted_in_every_form() {
 }
 
 #[test]
+fn the_steps_of_a_run_are_counted_while_it_is_driven() {
+    let place = project();
+    let plan = "use desk plan p() -> int {
+        step a = desk.look(id: \"ok\")
+        step f = input \"Which?\" -> { n: int }
+        step m = desk.mail(to: \"x\")
+        step b = desk.look(id: \"slow\")
+        reply b.n }";
+    fs::write(place.path().join("b.plan"), plan).unwrap();
+    let listed = || run_in(&place, &["runs", "list", "--format", "json"]).json()["runs"][0].clone();
+    run(&place, &["b.plan", "--mock", "--run-id", "r"]);
+    assert_eq!(listed()["steps_done"], 1);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_planrun"))
+        .args(["runs", "answer", "r", "f={\"n\": 1}", "--resume"])
+        .current_dir(place.path())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while listed()["steps_done"] != 3 {
+        assert!(child.try_wait().unwrap().is_none(), "{}", listed());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(listed()["status"], "running");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(
+        (
+            &listed()["status"],
+            &listed()["steps_done"],
+            &listed()["steps_all"]
+        ),
+        (&json!("interrupted"), &json!(3), &json!(4))
+    );
+}
+
+#[test]
+fn lists_select_runs_that_have_not_begun_and_no_two_states_at_once() {
+    let place = project();
+    let pending = run_in(&place, &["runs", "list", "--state", "pending"]);
+    assert_ne!(pending.status, 2, "{pending:?}");
+    let both = run_in(
+        &place,
+        &["runs", "list", "--waiting", "--state", "completed"],
+    );
+    assert_eq!(both.status, 2, "{both:?}");
+}
+
+#[test]
+fn the_events_before_the_damage_of_a_run_are_printed() {
+    let place = project();
+    let asks = ["a.plan", "--mock", "--plan", "stepwise", "--run-id", "r"];
+    run(&place, &asks);
+    let intact = run_in(&place, &["runs", "events", "r"]).stdout;
+    run_in(&place, &["runs", "answer", "r", "f={\"n\": 1}", "--resume"]);
+    let journal = rusqlite::Connection::open(place.path().join(".planrun/journal.db")).unwrap();
+    let damage = "UPDATE segments SET text = replace(text, 'mail', 'moil')";
+    assert!(journal.execute(damage, []).unwrap() > 0);
+    drop(journal);
+    let output = run_in(&place, &["runs", "events", "r"]);
+    assert_eq!((output.status, &output.stdout), (3, &intact), "{output:?}");
+    let remedy = "delete the run with `runs prune --damaged`";
+    assert!(output.stderr.contains(remedy), "{output:?}");
+}
+
+#[test]
 fn steps_with_wide_names_are_aligned() {
     let place = project();
     let plan = "use desk\nplan p() {\n    step `查询客户` = desk.look(id: \"ok\")\n    step b = desk.mail(to: \"x\")\n}\n";

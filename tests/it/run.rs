@@ -277,6 +277,81 @@ fn a_run_up_to_a_step_leaves_the_rest_as_it_is() {
 }
 
 #[test]
+fn a_plan_and_its_inputs_cannot_both_come_from_standard_input() {
+    let plan = "plan p(n: int) -> int { reply n }";
+    let output = planrun(["run", "-", "--input", "-"]).stdin(plan).run();
+    assert_eq!(output.status, 2, "{output:?}");
+    let why = "cannot both come from standard input";
+    assert!(output.stderr.contains(why), "{output:?}");
+}
+
+#[test]
+fn a_question_that_expires_before_the_process_exits_is_printed_when_it_is_asked() {
+    let plan = "use sys plan p() -> int {
+        step one = sys.echo(value: 1) confirm \"Sure?\" expires 1s recover expired => 9
+        reply one }";
+    let files = folder([("a.plan", plan)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let output = run(&["run", "a.plan", "--run-id", "r"]);
+    assert_eq!((output.status, &*output.stdout), (0, "9\n"), "{output:?}");
+    for told in ["Sure?", "planrun runs answer r one=true --resume"] {
+        assert!(output.stderr.contains(told), "{output:?}");
+    }
+    let quiet = run(&["run", "a.plan", "--format", "json"]);
+    assert!(!quiet.stderr.contains("Sure?"), "{quiet:?}");
+}
+
+#[test]
+fn a_run_that_waits_for_a_signal_tells_how_to_send_it() {
+    let plan = "plan p() -> int { step sent = wait for signal \"go\" -> int reply sent }";
+    let files = folder([("a.plan", plan)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let output = run(&["run", "a.plan", "--run-id", "r"]);
+    assert_eq!(output.status, 4, "{output:?}");
+    let command = "send it with `planrun runs signal r <NAME>=<JSON>`";
+    assert!(output.stderr.contains(command), "{output:?}");
+    assert_eq!(run(&["runs", "signal", "r", "go=3"]).status, 0);
+}
+
+#[test]
+fn what_a_run_up_to_a_step_does_depends_on_no_time() {
+    let plan = |decision: &str, wait: u32| {
+        format!(
+            "use fs, sys\n\nplan p(early: bool = false) -> int {{\n    allow {{ write: [\".\"] }}\n    \
+             step a = fs.write(path: \"a.txt\", content: \"a\")\n    {decision}\n    \
+             step b = sys.sleep(duration: {wait}ms)\n    reply 2\n}}\n"
+        )
+    };
+    for (decision, is_needed) in [
+        ("reply 1 when early", true),
+        ("ensure !early else \"no\"", false),
+    ] {
+        for wait in [0, 200] {
+            let files = folder([("a.plan", plan(decision, wait).as_str())]);
+            let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+            let output = run(&["run", "a.plan", "--until", "b", "--run-id", "r"]);
+            let is_there = files.path().join("a.txt").exists();
+            assert_eq!(
+                (output.status, is_there),
+                (0, is_needed),
+                "{decision} {wait}"
+            );
+            let forecast = run(&[
+                "run",
+                "a.plan",
+                "--until",
+                "b",
+                "--dry-run",
+                "--format",
+                "json",
+            ]);
+            let runs = if is_needed { "yes" } else { "no" };
+            assert_eq!(forecast.json()["steps"][0]["runs"], runs, "{forecast:?}");
+        }
+    }
+}
+
+#[test]
 fn a_run_that_fails_up_to_a_step_undoes_what_it_did_before_and_tells_its_listeners() {
     let plan = "use fs, sys plan p(n: int) -> any { allow { write: [\".\"] }
         step a = fs.write(path: \"a.txt\", content: \"a\") undo fs.write(path: \"undone.txt\", content: \"a\")

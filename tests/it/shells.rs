@@ -271,6 +271,14 @@ fn one_page_is_printed_and_an_unknown_one_gets_a_suggestion() {
     let page = planrun(["man", "check"]).run();
     assert_eq!((page.status, &*page.stderr), (0, ""));
     assert_eq!(faults(&page.stdout, "planrun-check"), [""; 0]);
+    for words in [&["man", "runs", "list"][..], &["man", "runs-list"]] {
+        let page = planrun(words).run().stdout;
+        let title = format!(
+            ".TH planrun-runs-list 1  \"planrun {}\"",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert!(page.contains(&title), "{page}");
+    }
     let unknown = planrun(["man", "chekc"]).run();
     assert!(
         unknown.stderr.contains("did you mean `check`?"),

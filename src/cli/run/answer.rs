@@ -198,9 +198,14 @@ fn print_interruption(
         Interruption::Failed(error) => print_paused(run, error, terminal),
         Interruption::Waiting { events, wake } => {
             if !events.is_empty() {
+                let send = command(&format!("runs signal {run} <NAME>=<JSON>"));
+                let send = format!("; send it with `{send}`");
+                // What else could wake the run is told with the questions.
+                let is_only_sent = outcome.questions.is_empty();
                 terminal.note(&format!(
-                    "the run {run} is paused: {}",
-                    visible_line(events)
+                    "the run {run} is paused: {}{}",
+                    visible_line(events),
+                    if is_only_sent { &send } else { "" }
                 ));
             } else if let (Some(wake), true) = (wake, outcome.questions.is_empty()) {
                 terminal.note(&format!(

@@ -26,6 +26,13 @@ pub fn inputs(
         reader.take_over(known);
     }
     if let Some(path) = &arguments.input {
+        let is_stdin = |path: &Path| path.as_os_str() == "-";
+        if is_stdin(path) && arguments.file.as_deref().is_some_and(is_stdin) {
+            return Err(Failure::Usage(
+                "the plan and its inputs cannot both come from standard input; write one of them to a file"
+                    .to_owned(),
+            ));
+        }
         let text = read_input(path)?;
         let json: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
             Failure::Usage(format!("`{}` is not JSON: {error}", path.display()))

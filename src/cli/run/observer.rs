@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use indicatif::ProgressDrawTarget;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{project, visible_line};
+use planrun_lang::value::saturating_duration;
 
 use super::answer::print_effect;
 use super::drive::OutputOptions;
@@ -14,12 +16,16 @@ use super::event_output::EventOutput;
 use crate::cli::arguments::RunFormat;
 use crate::cli::exit::refusal;
 use crate::cli::progress::Progress;
+use crate::cli::question::QuestionView;
 use crate::cli::signals::{Interrupt, listen};
 use crate::cli::terminal::written;
 use crate::cli::{Failure, Terminal};
-use planrun_core::journal::{AnswerError, Event, EventKind, Waiting};
+use planrun_core::journal::{AnswerError, Event, EventKind, Question, Waiting};
 use planrun_runs::driver::Observer;
 use planrun_runs::runs::Run;
+
+/// A question that expires within this time is printed when it is asked, since the process may wait for its end.
+const SOON: Duration = Duration::from_mins(1);
 
 /// The observer of a run on the command line.
 pub struct ProgressObserver {
@@ -31,6 +37,8 @@ pub struct ProgressObserver {
     titles: BTreeMap<Arc<str>, Arc<str>>,
     /// The paths and tools of the calls with effects that have begun, if no journal records them.
     effects: Option<Effects>,
+    /// The run and its plan, if its questions are answered by commands only.
+    unattended: Option<(String, Arc<str>)>,
 }
 
 type Effects = Arc<Mutex<IndexMap<Arc<str>, Arc<str>>>>;
@@ -69,6 +77,10 @@ impl ProgressObserver {
             terminal,
             titles,
             effects: (!run.is_durable()).then(Effects::default),
+            unattended: run
+                .plan()
+                .filter(|_| run.is_durable() && !run.asks_people())
+                .map(|plan| (run.id().to_owned(), plan.name.clone())),
         };
         observer.listen();
         Ok(observer)
@@ -139,6 +151,25 @@ impl ProgressObserver {
         if let (0, Output::Progress(progress)) = (self.open_questions, &mut self.output) {
             **progress = Progress::new(!self.terminal.quiet, self.terminal.style);
             self.listen();
+        }
+    }
+
+    /// Prints a question that nobody is asked at a terminal, and that expires soon.
+    fn print_question(&self, at: i128, path: &str, question: &Question) {
+        let left = question
+            .expires
+            .map(|expires| saturating_duration(expires - at));
+        let is_soon = left.is_some_and(|left| left <= SOON);
+        let is_printed = is_soon && matches!(self.output, Output::Progress(_));
+        if let Some((run, plan)) = self.unattended.as_ref().filter(|_| is_printed) {
+            let view = QuestionView {
+                project: project(),
+                run: Some((run, plan)),
+                path,
+                question,
+            };
+            let text = view.render(at, self.terminal.style);
+            self.terminal.note(text.trim_end());
         }
     }
 
@@ -243,6 +274,9 @@ impl Observer for ProgressObserver {
             progress.suspend(|| self.terminal.note(&notice));
         }
         self.update(&event.kind);
+        if let EventKind::StepAsks { path, question } = &event.kind {
+            self.print_question(event.at, path, question);
+        }
         if let EventKind::SignalReceived {
             signal,
             refused: Some(why),

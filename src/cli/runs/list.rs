@@ -25,7 +25,7 @@ pub struct Arguments {
     #[arg(long, value_name = "STATE", value_parser = state)]
     state: Vec<String>,
     /// List only paused runs, with their open questions
-    #[arg(long)]
+    #[arg(long, conflicts_with = "state")]
     waiting: bool,
     /// List at most N runs
     #[arg(long, value_name = "N", default_value = "20")]
@@ -153,7 +153,7 @@ fn state(text: &str) -> Result<String, String> {
     let names: Vec<&str> = RunState::ALL
         .map(RunState::name)
         .into_iter()
-        .chain([RunSummary::INTERRUPTED])
+        .chain([RunSummary::PENDING, RunSummary::INTERRUPTED])
         .collect();
     names
         .iter()

@@ -76,7 +76,7 @@ fn describe(patched: &Patched) -> String {
         ("replaced", &patched.replaced),
         ("removed", &patched.removed),
     ];
-    let parts: Vec<String> = parts
+    let mut parts: Vec<String> = parts
         .into_iter()
         .filter(|(_, names)| !names.is_empty())
         .map(|(word, names)| {
@@ -88,8 +88,10 @@ fn describe(patched: &Patched) -> String {
         })
         .collect();
     if parts.is_empty() {
-        "no named statement has changed".to_owned()
-    } else {
-        parts.join("; ")
+        parts.push("no named statement has changed".to_owned());
     }
+    let files = patched.files.iter();
+    parts
+        .extend(files.map(|file| format!("the run takes over the changed {}", visible_line(file))));
+    parts.join("; ")
 }

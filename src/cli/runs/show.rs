@@ -58,8 +58,11 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         terminal.print_json(&String::from_utf8_lossy(&text))?;
         return Ok(Exit::Fine);
     }
+    // What is left of a run that has ended is listed below.
+    let note = row.note.as_ref().filter(|_| !row.ended);
+    let note = note.map_or_else(String::new, |note| format!(": {}", visible_line(note)));
     let mut text = format!(
-        "{} {}: {}, began {}, {}\n",
+        "{} {}: {}, began {}, {}{note}\n",
         visible_line(&row.plan),
         visible_line(&row.run),
         row.status(),

@@ -27,6 +27,17 @@ fn a_file_that_is_no_journal_is_refused_and_left_as_it_is() {
         assert_eq!(fs::read_to_string(temp.path()).unwrap(), *content);
     }
     fs::remove_file(temp.path()).unwrap();
+    #[cfg(unix)]
+    {
+        let made = std::process::Command::new("mkfifo")
+            .arg(temp.path())
+            .status();
+        assert!(made.unwrap().success());
+        for error in [open(&temp.path()).unwrap_err(), temp.read().unwrap_err()] {
+            assert!(error.to_string().contains("it is not a file"), "{error}");
+        }
+        fs::remove_file(temp.path()).unwrap();
+    }
     Connection::open(temp.path())
         .unwrap()
         .execute_batch("CREATE TABLE photos (name TEXT)")

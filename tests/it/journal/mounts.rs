@@ -133,6 +133,28 @@ fn a_full_disk_is_told_and_nothing_durable_is_lost() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_journal_on_a_full_disk_is_read() {
+    let temp = TempJournal::new();
+    let at = temp.folder.path().join("small");
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=2m", "tmpfs"], &at) else {
+        return;
+    };
+    let path = at.join("journal.db");
+    let journal = open(&path).unwrap();
+    let mut driver = create(&journal, "r1");
+    append(&mut driver, 5);
+    driver.close().unwrap();
+    drop(journal);
+    assert!(
+        fs::write(at.join("ballast"), vec![0; 4 << 20]).is_err(),
+        "the disk is full"
+    );
+    let journal = Journal::read(&path, Settings::default(), Arc::new(RealHost)).unwrap();
+    assert_eq!(numbers(&journal, "r1", 1), (vec![1, 2, 3, 4, 5], None));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_journal_on_a_read_only_disk_is_read_or_says_why_not() {
     let temp = TempJournal::new();
     let journal = temp.open();

@@ -498,6 +498,27 @@ async fn r3_7_a_cancel_that_ends_an_undo_awaits_what_is_in_flight_and_tells_what
 }
 
 #[tokio::test(start_paused = true)]
+async fn r3_7_an_undo_that_was_announced_and_not_sent_is_not_undone() {
+    let mut world = three();
+    let text = three_and(LONG);
+    // Both are waiting when the process looks, so the attempt at the first undo is not sent.
+    send(&world, &[(100, CANCEL), (100, KEEP)]);
+    let ran = world.run(&text).await;
+    let picture = |ran: &Ran| {
+        assert_eq!(put(ran), Vec::<serde_json::Value>::new());
+        assert_eq!(marks(ran), [["not_undone"], ["not_undone"], ["not_undone"]]);
+    };
+    picture(&ran);
+    assert!(
+        ran.events.iter().any(|(_, path, _)| path == "three.undo"),
+        "{:?}",
+        ran.events
+    );
+    world.replay_only = true;
+    picture(&world.run(&text).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn r3_7_an_undo_that_was_ended_stays_ended_when_the_process_dies() {
     let mut world = three();
     let text = three_and(LONG);

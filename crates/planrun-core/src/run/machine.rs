@@ -145,7 +145,9 @@ impl Run {
             until,
             steps,
         });
-        ctx.outbox.summarize((RunState::Running, None), None, None);
+        if !ctx.outbox.recording.is_replaying() {
+            ctx.outbox.summarize((RunState::Running, None), None, None);
+        }
         let deadline = ctx.tree.scopes[0].policy.deadline;
         if let Some(deadline) = deadline.filter(|_| !ctx.outbox.recording.had_ended()) {
             ctx.set_deadline(0, deadline);
@@ -284,6 +286,10 @@ impl Run {
         }
         self.ctx.outbox.recording.is_late = false;
         let was_replay = std::mem::take(&mut self.catching_up);
+        if was_replay {
+            // Only now it is known how many steps are done.
+            (self.ctx.outbox).summarize((RunState::Running, None), None, None);
+        }
         if let Some(why) = suspends {
             self.suspend(why);
         } else if was_replay && replay_only {

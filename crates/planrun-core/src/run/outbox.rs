@@ -70,6 +70,7 @@ impl Outbox {
 
     /// As [`Self::emit_labelled`]; `None` if the event was already recorded.
     pub(super) fn try_emit(&mut self, kind: EventKind, sensitive: Vec<Arc<str>>) -> Option<u64> {
+        let (done, _) = self.recording.steps();
         let number = self.recording.next_event(&kind)?;
         if self.recording.is_durable() || self.recording.is_observed() {
             self.push(Command::Append(Event {
@@ -78,6 +79,9 @@ impl Outbox {
                 kind,
                 sensitive,
             }));
+        }
+        if self.recording.steps().0 != done {
+            self.summarize((RunState::Running, None), None, None);
         }
         Some(number)
     }

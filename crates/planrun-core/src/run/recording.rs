@@ -31,6 +31,9 @@ pub(super) struct Recording {
     is_observed: bool,
     /// Number of the last durable event.
     durable: u64,
+    /// Number of the event that must be durable before a call is sent, whatever it does: the first one of this process,
+    /// if an earlier one has died.
+    pub sends_after: u64,
     replay: Option<ReplayState>,
     /// Recorded calls that have begun again and whose answers are among the external inputs.
     expecting: HashMap<Arc<str>, NodeRef>,
@@ -80,8 +83,11 @@ impl Recording {
         now: i128,
     ) -> Self {
         let (mut events, mut time_before, mut idle_before) = (0, 0, Duration::ZERO);
+        let mut sends_after = 0;
         if let Some(replay) = &replay {
             events = replay.last;
+            // What is sent may be what kills the processes of the run. Their deaths are counted by what they record.
+            sends_after = events + u64::from(replay.crashes() > 0);
             idle_before = replay.idle_since(replay.begun_at, now);
             // If the clock was set back in between, the run is still not younger than its last event.
             let age = now.max(replay.last_at) - replay.begun_at;
@@ -91,6 +97,7 @@ impl Recording {
             is_durable,
             is_observed,
             durable: events,
+            sends_after,
             replay_time: replay.as_ref().map(|_| 0),
             replay,
             time_before,

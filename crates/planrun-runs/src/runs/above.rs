@@ -25,7 +25,8 @@ pub struct Started {
 }
 
 impl Started {
-    fn contains(&self, plan: PatchText<'_>, node: &Node) -> bool {
+    /// Returns true if a statement of one of the texts is among them.
+    pub fn contains(&self, plan: PatchText<'_>, node: &Node) -> bool {
         if matches!(node.kind, NodeKind::Set(_)) {
             return self.sets.contains(&plan.key(node));
         }

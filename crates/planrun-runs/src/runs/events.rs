@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_core::Stream;
 use tokio::time::{Sleep, sleep};
 
-use super::redaction::{add_event, redaction};
+use super::redaction::{add_event, redaction_of_intact};
 use super::{Error, Journal, Planrun};
 use crate::journal::store::RecordedEvents;
 use planrun_core::journal::EventRedactor;
@@ -63,7 +63,7 @@ impl Planrun {
     pub fn events(&self, run: &str, options: EventOptions) -> Result<RunEvents, Error> {
         let journal = self.shared.journal()?;
         let run = journal.run(run)?.info.run;
-        let redaction = redaction(&journal, &run)?;
+        let redaction = redaction_of_intact(&journal, &run)?;
         Ok(RunEvents {
             journal,
             run,

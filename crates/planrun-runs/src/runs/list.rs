@@ -45,6 +45,8 @@ pub enum Wake {
 }
 
 impl RunSummary {
+    /// The state of a run that has not begun.
+    pub const PENDING: &str = "pending";
     /// The state of a run that is recorded as running and that no process drives.
     pub const INTERRUPTED: &str = "interrupted";
 

@@ -13,10 +13,10 @@ use planrun_lang::value::Value;
 
 use super::above::{self, PatchText, Started};
 use super::pinned::Pinned;
-use super::recorded::RecordedRun;
+use super::recorded::{RecordedRun, append};
 use super::{CheckedPlan, Error, Planrun};
 use crate::journal::store::Digest;
-use planrun_core::journal::{Event, EventKind, LineWriter, RecordedStep, ReplayState, StepError};
+use planrun_core::journal::{EventKind, RecordedStep, ReplayState, StepError};
 use planrun_core::run::Program;
 
 /// The names of the statements that a patch has changed.
@@ -25,6 +25,8 @@ pub struct Patched {
     pub added: Vec<String>,
     pub replaced: Vec<String>,
     pub removed: Vec<String>,
+    /// Files of the project other than plans that have changed since the run began or was last patched.
+    pub files: Vec<String>,
 }
 
 impl RecordedRun {
@@ -92,10 +94,10 @@ impl RecordedRun {
         after.within.clone_from(&before.within);
         after.base.clone_from(&before.base);
         self.append_patch(&after)?;
-        Ok(Patched::between(
-            &was.plan.definitions(),
-            &is.plan.definitions(),
-        ))
+        Ok(Patched {
+            files: before.changed_files(&after),
+            ..Patched::between(&was.plan.definitions(), &is.plan.definitions())
+        })
     }
 
     /// Appends the event of the patch, which contains the hashes of both pinned documents. The patch was checked
@@ -117,14 +119,7 @@ impl RecordedRun {
             before: before.into(),
             after: digest.into(),
         };
-        let event = Event {
-            number: lease.last() + 1,
-            at: self.planrun.host().now(),
-            kind,
-            sensitive: Vec::new(),
-        };
-        let mut lines = LineWriter::default();
-        lease.append(event.number, lines.entry(&event, &mut |_, _| {}));
+        append(&mut *lease, kind, self.planrun.host().now());
         Ok(lease.close()?)
     }
 }
@@ -140,6 +135,7 @@ impl Patched {
                 was.contains_key(name) && was.get(name) != is.get(name)
             }),
             removed: names(was, &|name| !is.contains_key(name)),
+            files: Vec::new(),
         }
     }
 }
@@ -161,7 +157,7 @@ pub fn accepts_patch(
         names: started(&program, is.plan, replay),
         sets: executed_sets(was, replay),
     };
-    let frozen = frozen(&program, &started.names, replay);
+    let frozen = frozen(&program, was, &started, replay);
     refuse_changes(&frozen, &old, &new)?;
     if let Some(set) = started.missing_set(is) {
         return Err(cannot_be_changed(&format!("`{}`", visible_line(set))));
@@ -169,7 +165,7 @@ pub fn accepts_patch(
     refuse_above(was, is, &started)?;
     refuse_contracts(was.plan, is.plan, replay)?;
     refuse_old_failures((was.plan, is.plan), (&old, &new), replay)?;
-    refuse_inputs(is.plan, inputs)?;
+    refuse_inputs(was.plan, is.plan, inputs)?;
     Ok(frozen)
 }
 
@@ -219,17 +215,28 @@ fn executed_sets(was: PatchText<'_>, replay: &ReplayState) -> Vec<String> {
 }
 
 /// Returns the names of the statements that must not change: those that have started, the tasks, and everything that
-/// these have read.
-fn frozen(program: &Program, started: &BTreeSet<String>, replay: &ReplayState) -> BTreeSet<String> {
+/// these have read, or that the run has decided and set with.
+fn frozen(
+    program: &Program,
+    was: PatchText<'_>,
+    started: &Started,
+    replay: &ReplayState,
+) -> BTreeSet<String> {
     let mut names = above::names(replay.tasks.keys());
-    names.extend(started.iter().cloned());
+    names.extend(started.names.iter().cloned());
     let (nodes, graph) = (&program.plan.body().nodes, &program.graph.blocks[0]);
+    let last = nodes
+        .iter()
+        .rposition(|node| started.contains(was, node))
+        .unwrap_or(0);
     let reads = |edge: Edge| matches!(edge, Edge::Data | Edge::State | Edge::Guard | Edge::After);
     let mut read = BTreeSet::new();
     // Statements read only earlier ones, so one pass upwards is enough.
     for (index, node) in nodes.iter().enumerate().rev() {
         let name = node.name.as_deref();
-        if !read.contains(&index) && !name.is_some_and(|name| names.contains(name)) {
+        let is_decided = index < last && node.decides();
+        let is_used = is_decided || started.contains(was, node) || read.contains(&index);
+        if !is_used && !name.is_some_and(|name| names.contains(name)) {
             continue;
         }
         names.extend(name.map(str::to_owned));
@@ -345,13 +352,26 @@ fn contracts(plan: &Plan) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Checks that the inputs of the run fit the new text, because they cannot be changed.
-fn refuse_inputs(plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>) -> Result<(), Error> {
-    for parameter in &plan.parameters {
-        let fault = match inputs.get(&parameter.name) {
-            Some(value) => check_value(value, &parameter.ty)
+/// Checks that the run has the same inputs with the new text, because they cannot be changed. One that was not given is
+/// what the old text says.
+fn refuse_inputs(was: &Plan, is: &Plan, inputs: &BTreeMap<Arc<str>, Value>) -> Result<(), Error> {
+    let (old, new) = (was.parameter_texts(), is.parameter_texts());
+    if let Some(lost) = old.keys().find(|name| !new.contains_key(*name)) {
+        return Err(Error::Invalid(format!(
+            "the new text has no input `{}`, with which the run has begun; restore it",
+            visible_line(lost)
+        )));
+    }
+    for parameter in &is.parameters {
+        let (name, ty) = (&parameter.name, &parameter.ty);
+        let fault = match inputs.get(name) {
+            Some(value) => check_value(value, ty)
                 .err()
                 .map(|mismatch| mismatch.to_string()),
+            None if old.contains_key(&**name) => (old.get(&**name) != new.get(&**name)).then(|| {
+                "the run was not given it, and has begun with what the old text says; restore its type and default"
+                    .to_owned()
+            }),
             None => parameter
                 .required
                 .then(|| "the run has no value for it, and none can be added".to_owned()),
@@ -359,7 +379,7 @@ fn refuse_inputs(plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>) -> Result<(), 
         if let Some(fault) = fault {
             return Err(Error::Invalid(format!(
                 "the input `{}` of the new text: {fault}",
-                parameter.name
+                visible_line(name)
             )));
         }
     }

@@ -176,9 +176,8 @@ impl Pinned {
         };
         for (path, text) in &self.pins.files {
             let name = path.to_string_lossy();
-            let is_plan = name.ends_with(".plan") || name.ends_with(json::ENDING);
             part(name.as_bytes());
-            if is_plan {
+            if is_plan(&name) {
                 part(meaning(&name, text).as_bytes());
             } else {
                 part(text.as_bytes());
@@ -199,6 +198,15 @@ impl Pinned {
             part(&serde_json::to_vec(&restrictions).unwrap_or_default());
         }
         Digest::of(&bytes)
+    }
+
+    /// Returns the pinned files other than plans that have another text in a later document.
+    pub(super) fn changed_files(&self, later: &Self) -> Vec<String> {
+        let files = self.pins.files.iter().filter(|(path, text)| {
+            let now = later.pins.files.get(*path);
+            !is_plan(&path.to_string_lossy()) && now.is_some_and(|now| now != *text)
+        });
+        files.map(|(path, _)| path.display().to_string()).collect()
     }
 
     /// Returns the pinned files, at their paths below this folder.
@@ -267,6 +275,10 @@ impl Pinned {
             .collect::<Result<_, _>>()
             .map(Inputs)
     }
+}
+
+fn is_plan(file: &str) -> bool {
+    file.ends_with(".plan") || file.ends_with(json::ENDING)
 }
 
 fn relocated(pins: &Pins, place: &dyn Fn(&Path) -> PathBuf) -> Pins {

@@ -10,8 +10,8 @@ use super::pinned::Pinned;
 use super::redaction::redaction;
 use super::replay::{read_events, replay};
 use super::{Error, Inputs, Journal, Planrun, RunSummary};
-use crate::journal::store::RunRow;
-use planrun_core::journal::{Event, EventError, ReplayState};
+use crate::journal::store::{Lease, RunRow};
+use planrun_core::journal::{Event, EventError, EventKind, LineWriter, ReplayState};
 use planrun_core::run::{Outcome, Program};
 
 /// A run as recorded in the journal.
@@ -136,6 +136,31 @@ impl RecordedRun {
         Ok(outcome)
     }
 
+    /// Records the beginning of a run whose process has died before anything of it was recorded, so that this death
+    /// counts, too.
+    ///
+    /// # Errors
+    /// Returns an error if something is recorded.
+    pub(super) fn begin(
+        &mut self,
+        lease: &mut dyn Lease,
+        until: Option<&str>,
+    ) -> Result<(), Error> {
+        let kind = EventKind::RunStarted {
+            run: self.row.run.as_str().into(),
+            plan: self.pinned.plan.as_str().into(),
+            until: until.map(Into::into),
+            steps: 0,
+        };
+        let event = append(lease, kind, self.planrun.host().now());
+        let number = event.number;
+        self.replay.take(event).map_err(|error| Error::Event {
+            run: self.row.run.clone(),
+            number,
+            why: error.to_string(),
+        })
+    }
+
     /// Passes every event to `take`, in order.
     ///
     /// # Errors
@@ -146,4 +171,17 @@ impl RecordedRun {
     ) -> Result<(), Error> {
         read_events(&self.journal, &self.row.run, take)
     }
+}
+
+/// Appends an event without large values to the record of a run, and returns it.
+pub(super) fn append(lease: &mut dyn Lease, kind: EventKind, at: i128) -> Event {
+    let event = Event {
+        number: lease.last() + 1,
+        at,
+        kind,
+        sensitive: Vec::new(),
+    };
+    let mut lines = LineWriter::default();
+    lease.append(event.number, lines.entry(&event, &mut |_, _| {}));
+    event
 }

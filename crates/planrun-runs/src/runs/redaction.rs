@@ -14,12 +14,33 @@ use crate::journal::store::{Digest, Recorded};
 /// # Errors
 /// Returns an error if the record of the run cannot be used.
 pub(super) fn redaction(journal: &Journal, run: &str) -> Result<EventRedactor, Error> {
+    let mut redactor = of_inputs(journal, run)?;
+    add_events(journal, run, &mut redactor)?;
+    Ok(redactor)
+}
+
+/// As [`redaction`], up to the first event that cannot be read.
+///
+/// # Errors
+/// Returns an error if the pinned document of the run cannot be read.
+pub(super) fn redaction_of_intact(journal: &Journal, run: &str) -> Result<EventRedactor, Error> {
+    let mut redactor = of_inputs(journal, run)?;
+    // Whoever reads the events gets the same error there.
+    let _ = add_events(journal, run, &mut redactor);
+    Ok(redactor)
+}
+
+fn of_inputs(journal: &Journal, run: &str) -> Result<EventRedactor, Error> {
     let mut redactor = EventRedactor::default();
     Pinned::read(&journal.pinned(run)?)?.add_secrets(&mut redactor)?;
-    for event in journal.events(run, 1)? {
-        add_event(journal, run, &event?, &mut redactor)?;
-    }
     Ok(redactor)
+}
+
+fn add_events(journal: &Journal, run: &str, redactor: &mut EventRedactor) -> Result<(), Error> {
+    for event in journal.events(run, 1)? {
+        add_event(journal, run, &event?, redactor)?;
+    }
+    Ok(())
 }
 
 /// Adds the secrets that one event labels; for a patch, those of its pinned document.

@@ -223,7 +223,7 @@ impl Planrun {
     }
 
     fn drive_row(&self, journal: Journal, row: RunRow, drive: ResumeOptions) -> Result<Run, Error> {
-        let lease = journal.drive(&row.run)?;
+        let mut lease = journal.drive(&row.run)?;
         if journal.run(&row.run)?.ended != row.ended {
             // Another process has ended it since the row was read, and has released it.
             drop(lease);
@@ -238,8 +238,12 @@ impl Planrun {
         if replay.crashes() >= MAX_CRASHES && !drive.again {
             return Err(pause(lease, row, &replay)?);
         }
-        let recorded = self.recorded_as(journal, row, replay)?;
+        let has_died = row.holder.is_some();
+        let mut recorded = self.recorded_as(journal, row, replay)?;
         let mut job = Job::pinned(&recorded)?;
+        if has_died && recorded.replay.last == 0 {
+            recorded.begin(&mut *lease, drive.until.as_deref())?;
+        }
         job.log = Some(lease);
         job.until = drive
             .until
@@ -382,6 +386,12 @@ impl Run {
     #[must_use]
     pub fn continues(&self) -> bool {
         matches!(&self.work, Work::Job(job, _) if job.replay.is_some())
+    }
+
+    /// Returns true if this process can ask people.
+    #[must_use]
+    pub fn asks_people(&self) -> bool {
+        matches!(&self.work, Work::Job(job, _) if job.drive.answering.asker.is_some())
     }
 
     /// Returns true if another process can resume it after this one.

@@ -60,9 +60,9 @@ impl Calls {
         ctx.tree.record_mut(at).attempts += 1;
         let event = announce(ctx, at, signature, &state);
         ctx.tree.record_mut(at).note_open(at, &state);
-        // A call without effects may be sent at once; any other only when its event is durable.
+        // A call without effects may usually be sent at once; any other only when its event is durable.
         let needed = if state.effect.is_read_only() {
-            0
+            ctx.outbox.recording.sends_after
         } else {
             event
         };

@@ -267,7 +267,12 @@ impl Compensation {
             }
             Some(Phase::Undoing { .. }) => {
                 let outcome = undo::in_effect(ctx, frame, outcome);
-                undone(ctx, at, outcome);
+                match (self.abandoned, outcome) {
+                    (Some(why), Err(Ending::Cancelled)) if retry::has_done_nothing(ctx, frame) => {
+                        skip_undo(ctx, &[at], why);
+                    }
+                    (_, outcome) => undone(ctx, at, outcome),
+                }
                 retry::end_executions(ctx, frame);
                 return self.next_to_undo(ctx, at);
             }

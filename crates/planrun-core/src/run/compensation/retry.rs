@@ -195,6 +195,18 @@ fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
     has_failed && undo_frame(ctx, at).is_some_and(is_safe)
 }
 
+/// Returns true if nothing that a frame has called can have changed anything.
+pub(super) fn has_done_nothing(ctx: &Context, frame: FrameId) -> bool {
+    let mut inside = nodes_inside(ctx, frame).into_iter();
+    inside.all(|at| {
+        let program = ctx.tree.program(at.0);
+        let call = ctx.tree.tool_call(&program, at);
+        let changes = call.is_some_and(|(step, ..)| !step.effect.is_read_only());
+        let is_completed = ctx.tree.state_of(at) == StepState::Completed;
+        !changes || !(is_completed || ctx.tree.record(at).in_doubt)
+    })
+}
+
 /// Returns the result of the `undo` of a step if it also holds for the step that takes over the call: an `undo` that must
 /// not be repeated, or of which a part is done, is not begun again.
 pub(in crate::run) fn lasting_undone(ctx: &Context, at: NodeRef) -> Option<Undone> {

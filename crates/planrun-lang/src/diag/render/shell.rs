@@ -1,8 +1,9 @@
 //! Commands of this program in texts, to be pasted into a shell in the current folder.
 
+use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-use super::visible_line;
+use super::escape::is_hidden;
 
 /// The folder that commands pass with `--project`; not set if they find the project without it.
 static PROJECT: OnceLock<String> = OnceLock::new();
@@ -29,19 +30,40 @@ pub fn command(rest: &str) -> String {
 #[must_use]
 pub fn command_in(project: Option<&str>, rest: &str) -> String {
     let project = project
-        .map(|folder| format!(" --project {}", quoted(&visible_line(folder))))
+        .map(|folder| format!(" --project {}", quoted(folder)))
         .unwrap_or_default();
     format!("planrun{project} {rest}")
 }
 
-/// Quotes a word so that a POSIX shell reads it unchanged. Characters that control a terminal must have been removed.
+/// Quotes a word so that a POSIX shell reads it unchanged. Characters that control a terminal are escaped.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |character: char| character.is_alphanumeric() || "_-./:=,@%+…".contains(character);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
+    if word.chars().any(is_hidden) {
+        return escaped(word);
+    }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn escaped(word: &str) -> String {
+    let mut text = String::from("$'");
+    for character in word.chars() {
+        if is_hidden(character) {
+            for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "\\x{byte:02x}");
+            }
+            continue;
+        }
+        if matches!(character, '\'' | '\\') {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+    text + "'"
 }
 
 #[cfg(test)]
@@ -58,6 +80,7 @@ mod tests {
         assert_eq!(quoted("it's $(rm)"), r"'it'\''s $(rm)'");
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("姓名=…"), "姓名=…");
+        assert_eq!(quoted("a\nb \u{202e}'c\\"), r"$'a\x0ab \xe2\x80\xae\'c\\'");
     }
 
     #[test]

@@ -16,7 +16,7 @@ type PlanCall<'p> = (&'p str, usize);
 impl Plan {
     /// Returns a text for each named statement of the body, by name, including those in a `parallel`; statements with
     /// the same text do the same. The text covers nested statements, the conditions of the `if`s around the statement,
-    /// and every plan that it calls, directly or indirectly. Documentation, layout, and the order of clauses and
+    /// the types that it names, and every plan that it calls, directly or indirectly. Documentation, layout, and the order of clauses and
     /// arguments do not affect it.
     #[must_use]
     pub fn definitions(&self) -> BTreeMap<String, String> {
@@ -30,6 +30,12 @@ impl Plan {
             }
         }
         definitions
+    }
+
+    /// Returns a text for each parameter, by name, which covers its type and its default.
+    #[must_use]
+    pub fn parameter_texts(&self) -> BTreeMap<String, String> {
+        Digests::default().texts(self).parameters(&self.name)
     }
 
     /// Returns the plans that each named statement of the body calls, by the name of the statement.

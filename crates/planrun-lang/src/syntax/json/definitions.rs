@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::print::meaning;
+use super::type_names::{TypeNames, defined_names};
 use crate::syntax::ast::File;
 
-/// The plans of a file as canonical texts; plans and statements with the same text do the same.
+/// The plans of a file as canonical texts; plans and statements with the same text do the same. The texts cover the
+/// definitions of the types that they name.
 #[derive(Debug)]
 pub struct PlanTexts {
     /// The items of the file in JSON form; null if it has none.
@@ -18,7 +20,8 @@ pub struct PlanTexts {
 impl PlanTexts {
     #[must_use]
     pub fn of(file: &File) -> Self {
-        let items = meaning(file).and_then(|mut file| file.get_mut("items").map(Value::take));
+        let file = meaning(file, defined_names(file));
+        let items = file.and_then(|mut file| file.get_mut("items").map(Value::take));
         Self {
             items: items.unwrap_or_default(),
         }
@@ -42,6 +45,19 @@ impl PlanTexts {
         found
     }
 
+    /// Returns a text for each parameter of a plan, by name. Empty if the file could not be parsed or has no such plan.
+    #[must_use]
+    pub fn parameters(&self, plan: &str) -> BTreeMap<String, String> {
+        let parameters = self.item(plan).map(|plan| &plan["parameters"]);
+        let parameters = parameters.and_then(Value::as_array).into_iter().flatten();
+        parameters
+            .filter_map(|parameter| {
+                let name = parameter["name"].as_str()?.to_owned();
+                Some((name, sorted(parameter).to_string()))
+            })
+            .collect()
+    }
+
     fn item(&self, plan: &str) -> Option<&Value> {
         let mut items = self.items.as_array().into_iter().flatten();
         items.find(|item| item["kind"] == "plan" && item["name"] == plan)
@@ -51,7 +67,7 @@ impl PlanTexts {
 /// Returns a text for a whole file; files with the same text mean the same. `None` if the file has no JSON form.
 #[must_use]
 pub fn meaning_of(file: &File) -> Option<String> {
-    meaning(file).map(|file| sorted(&file).to_string())
+    meaning(file, TypeNames::new()).map(|file| sorted(&file).to_string())
 }
 
 fn statements(list: &Value, around: &str, found: &mut BTreeMap<String, String>) {
@@ -137,6 +153,33 @@ mod tests {
             of("plan p() { step a = x.y(doc: 2) }"),
             "an argument of that name is no documentation"
         );
+    }
+
+    #[test]
+    fn the_types_that_a_statement_names_are_part_of_it() {
+        let plan = |types: &str| {
+            of(&format!(
+                "{types} plan p() {{ step a = input \"a\" -> {{ f: Form[] }}\n step b = input \"b\" -> {{ f: int }} }}"
+            ))
+        };
+        let before = plan("type Form = { n: Level } type Level = \"L1\" | \"L2\" type Other = int");
+        for (types, changed) in [
+            ("type Level = \"L1\" | \"L2\" type Form = { n: Level }", ""),
+            ("type Form = { n: Level } type Level = \"L1\" | \"L3\"", "a"),
+            (
+                "type Form = { n: Level? } type Level = \"L1\" | \"L2\"",
+                "a",
+            ),
+            ("type Form = { n: Level } type Level = { f: Form }", "a"),
+        ] {
+            let after = plan(types);
+            let differ = before.keys().filter(|name| before[*name] != after[*name]);
+            assert_eq!(
+                differ.map(String::as_str).collect::<Vec<_>>().join(" "),
+                changed,
+                "{types}"
+            );
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::relocate::Relocate;
 use super::shapes::{ASKED, Choice, Slot, Under, Word};
 use super::strings::Extract;
 use super::trees::{Keyed, Kinds, write_action};
+use super::type_names::type_text;
 use super::values::{begins_with_text, read_expression, read_part};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
@@ -22,7 +23,7 @@ use crate::syntax::ast::{
     MockTarget, Name, Pattern, PatternKind, Probe, Text, TypeExpr, TypeExprKind, Undo,
 };
 use crate::syntax::part::Part;
-use crate::syntax::{MAX_BLOCKS, canonical_pattern, canonical_type};
+use crate::syntax::{MAX_BLOCKS, canonical_pattern};
 
 /// A part of the syntax tree that is the value of one key.
 pub(super) trait KeyValue: Sized {
@@ -253,8 +254,8 @@ impl KeyValue for TypeExpr {
         Self::missing(opening(object))
     }
 
-    fn write(&self, _: &mut Encoder, _: Under) -> Option<Json> {
-        Some(canonical_type(self).into())
+    fn write(&self, encoder: &mut Encoder, _: Under) -> Option<Json> {
+        Some(type_text(self, &encoder.types).into())
     }
 }
 

@@ -15,6 +15,7 @@ mod schema;
 mod shapes;
 mod strings;
 mod trees;
+mod type_names;
 mod values;
 
 use std::path::Path;

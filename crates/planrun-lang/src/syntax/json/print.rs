@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::shapes::{CALL, FILE, Shape};
+use super::type_names::TypeNames;
 use super::values::{MAX_VALUE_DEPTH, TEXT};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
@@ -24,15 +25,18 @@ pub fn encode(file: &File) -> Result<Value, Box<Diagnostic>> {
     Encoder {
         refused: None,
         documents: true,
+        types: TypeNames::new(),
     }
     .file(file)
 }
 
-/// Returns the file in JSON form without documentation; `None` if [`encode`] would fail.
-pub(super) fn meaning(file: &File) -> Option<Value> {
+/// Returns the file in JSON form without documentation, with these names in place of its types; `None` if [`encode`]
+/// would fail.
+pub(super) fn meaning(file: &File, types: TypeNames) -> Option<Value> {
     Encoder {
         refused: None,
         documents: false,
+        types,
     }
     .file(file)
     .ok()
@@ -43,6 +47,8 @@ pub(super) struct Encoder {
     refused: Option<Box<Diagnostic>>,
     /// True if documentation is written.
     pub documents: bool,
+    /// The names that are written in place of types.
+    pub types: TypeNames,
 }
 
 /// The keys of an object before those of its kind.

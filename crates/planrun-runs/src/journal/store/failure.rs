@@ -51,10 +51,12 @@ pub enum JournalError {
     #[error("{path} is not a journal: {why}; it was not changed")]
     NoJournal { path: PathBuf, why: String },
     #[error(
-        "the journal {path} is damaged: {what}; restore it from a backup, or move it away to start a new one"
+        "the journal {path} is damaged: {what}; restore it from a backup, or {}", what.removal()
     )]
     Damaged { path: PathBuf, what: Damage },
-    #[error("no space is left for the journal {path}; free some space and resume the run")]
+    #[error(
+        "no space is left for the journal {path}; free some space, and run the command again or resume the run"
+    )]
     NoSpace { path: PathBuf },
     #[error("the journal {path} cannot be written: {why}")]
     ReadOnly { path: PathBuf, why: String },
@@ -100,6 +102,16 @@ pub enum Damage {
     Value { digest: Digest },
     #[error("{0}")]
     File(String),
+}
+
+impl Damage {
+    /// Describes how to go on without a backup.
+    fn removal(&self) -> &'static str {
+        match self {
+            Self::Events { .. } | Self::Run { .. } => "delete the run with `runs prune --damaged`",
+            Self::Value { .. } | Self::File(_) => "move it away to start a new one",
+        }
+    }
 }
 
 fn events(run: &str, first: u64, last: u64) -> String {

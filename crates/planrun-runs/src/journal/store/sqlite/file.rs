@@ -76,18 +76,12 @@ pub(super) fn connect(path: &Path, settings: &Settings) -> Result<Connection, Jo
 pub(super) fn for_reading(path: &Path, settings: &Settings) -> Result<Connection, JournalError> {
     let to_error = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => {
-            return Err(JournalError::NoJournal {
-                path: path.to_owned(),
-                why: "it is not a file".into(),
-            });
-        }
-        Ok(metadata) if metadata.len() > 0 => check_header(path)?,
-        Ok(_) => {
+        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => {
             return Err(JournalError::Absent {
                 path: path.to_owned(),
             });
         }
+        Ok(_) => check_header(path)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(JournalError::Absent {
                 path: path.to_owned(),
@@ -101,7 +95,7 @@ pub(super) fn for_reading(path: &Path, settings: &Settings) -> Result<Connection
     let mut format = schema::inspect(&connection, path, MIGRATIONS);
     if matches!(
         format,
-        Err(JournalError::Io { .. } | JournalError::ReadOnly { .. })
+        Err(JournalError::Io { .. } | JournalError::ReadOnly { .. } | JournalError::NoSpace { .. })
     ) {
         connection = open_immutable(path, settings)?;
         format = schema::inspect(&connection, path, MIGRATIONS);
@@ -120,13 +114,13 @@ pub(super) fn for_reading(path: &Path, settings: &Settings) -> Result<Connection
     }
 }
 
-/// Opens a journal in a folder without write access, if its write-ahead log is empty.
+/// Opens a journal in a folder without write access or space, if its write-ahead log is empty.
 fn open_immutable(path: &Path, settings: &Settings) -> Result<Connection, JournalError> {
     let to_error = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     if has_wal(path) {
         let why = format!(
-            "its folder is read-only, and {} contains events that are not in it yet; copy the folder to a writable \
-             location, and read it there",
+            "nothing can be created in its folder, and {} contains events that are not in it yet; copy the folder to a \
+             writable location, and read it there",
             with_suffix(path, "-wal").display()
         );
         return Err(JournalError::ReadOnly {
@@ -209,9 +203,16 @@ fn enable_wal(
     })
 }
 
-/// Refuses a file that does not begin like a database, or that was truncated. An empty file is a new journal.
+/// Refuses what is no file, does not begin like a database, or was truncated. An empty file is a new journal.
 fn check_header(path: &Path) -> Result<(), JournalError> {
     let to_error = |error: io::Error| JournalError::unreadable(path, &error);
+    // Whoever opens a pipe waits for its other end.
+    if !fs::metadata(path).map_err(to_error)?.is_file() {
+        return Err(JournalError::NoJournal {
+            path: path.to_owned(),
+            why: "it is not a file".into(),
+        });
+    }
     let mut header = Vec::new();
     let mut file = File::open(path).map_err(to_error)?;
     file.by_ref()
