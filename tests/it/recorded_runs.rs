@@ -266,9 +266,10 @@ fn a_run_whose_process_died_is_interrupted_in_every_form() {
 #[test]
 fn the_steps_of_a_run_are_counted_while_it_is_driven() {
     let place = project();
-    let plan = "use desk plan p() -> int {
+    let plan = "use desk, sys plan p() -> int {
         step a = desk.look(id: \"ok\")
         step f = input \"Which?\" -> { n: int }
+        step w = sys.sleep(duration: 150ms)
         step m = desk.mail(to: \"x\")
         step b = desk.look(id: \"slow\")
         reply b.n }";
@@ -282,7 +283,7 @@ fn the_steps_of_a_run_are_counted_while_it_is_driven() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    while listed()["steps_done"] != 3 {
+    while listed()["steps_done"] != 4 {
         assert!(child.try_wait().unwrap().is_none(), "{}", listed());
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -295,7 +296,7 @@ fn the_steps_of_a_run_are_counted_while_it_is_driven() {
             &listed()["steps_done"],
             &listed()["steps_all"]
         ),
-        (&json!("interrupted"), &json!(3), &json!(4))
+        (&json!("interrupted"), &json!(4), &json!(5))
     );
 }
 

@@ -16,6 +16,9 @@ use crate::journal::{AnswerError, Event, EventKind, Question, Summary};
 /// Schemes that precede a credential in a header.
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 
+/// Minimum time between two summaries of a run that continues. Each makes a commit of the journal larger.
+const SUMMARY_INTERVAL: Duration = Duration::from_millis(100);
+
 /// All output of a run, with the clock that dates it.
 pub(super) struct Outbox {
     /// The time of the input that is being handled.
@@ -29,6 +32,8 @@ pub(super) struct Outbox {
     begun: Duration,
     /// Wall-clock time at which the run began, in nanoseconds since the Unix epoch.
     pub begun_at: i128,
+    /// Time of the latest summary, on the monotonic clock.
+    summarized: Duration,
 }
 
 impl Outbox {
@@ -40,6 +45,7 @@ impl Outbox {
             redactor: Redactor::default(),
             begun: now.monotonic,
             begun_at,
+            summarized: now.monotonic,
         }
     }
 
@@ -80,7 +86,8 @@ impl Outbox {
                 sensitive,
             }));
         }
-        if self.recording.steps().0 != done {
+        let is_due = self.now.monotonic.saturating_sub(self.summarized) >= SUMMARY_INTERVAL;
+        if is_due && self.recording.steps().0 != done {
             self.summarize((RunState::Running, None), None, None);
         }
         Some(number)
@@ -100,6 +107,7 @@ impl Outbox {
         note: Option<String>,
     ) {
         let (steps_done, steps_all) = self.recording.steps();
+        self.summarized = self.now.monotonic;
         if self.recording.is_durable() {
             self.push(Command::Summarize(Summary {
                 state,
