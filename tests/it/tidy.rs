@@ -103,7 +103,7 @@ const CRATES: &[Crate] = &[
             "planrun-runs",
         ],
         rows: &[
-            &["tokens"],
+            &["tokens", "blocking"],
             &["discovery", "report"],
             &["asking"],
             &["page"],
