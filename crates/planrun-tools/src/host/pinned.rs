@@ -2,6 +2,7 @@
 //! when it started, even if the files change later.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -146,6 +147,10 @@ impl Host for PinnedHost {
             |pins| &mut pins.folders,
             || self.inner.list_folder(path),
         )
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<File>> {
+        self.inner.lock(path)
     }
 }
 
