@@ -3,6 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 
 use planrun_lang::diag::render::{Language, command, project, visible_line};
 use planrun_lang::types::{Literal, Type, decode, from_schema};
@@ -108,7 +109,7 @@ impl Asker for AtTerminal {
         let (sender, answer) = oneshot::channel();
         // Reads on a thread of its own: the run may end before the user has answered, and must not wait for the
         // answer.
-        std::thread::spawn(move || {
+        let asking = Builder::new().spawn(move || {
             let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
             let given = if *ended {
                 None
@@ -119,6 +120,9 @@ impl Asker for AtTerminal {
             // The run may have ended by now.
             let _ = sender.send(given);
         });
+        if let Err(error) = asking {
+            terminal.error(&format!("cannot ask here: {error}"));
+        }
         Box::pin(async move { answer.await.ok().flatten() })
     }
 }

@@ -33,7 +33,8 @@ impl Progress {
         let target = ProgressDrawTarget::stderr();
         // If standard error is not a terminal, indicatif reports the target as hidden.
         Self {
-            screen: (enabled && !target.is_hidden()).then(|| Screen::new(target, style)),
+            screen: (enabled && !target.is_hidden())
+                .then(|| Screen::new(ProgressDrawTarget::stderr, style)),
         }
     }
 
@@ -69,7 +70,7 @@ impl Progress {
             let line = settled(path, state, attempts, duration, screen.style);
             screen.settle(
                 path,
-                &format!("{line}{}", why.map(reason).unwrap_or_default()),
+                format!("{line}{}", why.map(reason).unwrap_or_default()),
             );
         }
     }
@@ -77,7 +78,7 @@ impl Progress {
     /// Records that a task has a new status.
     pub fn task_changed(&mut self, task: &str, title: Option<&str>, status: &str) {
         if let Some(screen) = &mut self.screen {
-            screen.print_line(&changed(task, title, status, screen.style));
+            screen.print_line(changed(task, title, status, screen.style));
         }
     }
 
@@ -85,7 +86,7 @@ impl Progress {
     pub fn fired(&mut self, path: &str) {
         if let Some(screen) = &mut self.screen {
             let sign = if screen.style.unicode { "→" } else { ">" };
-            screen.print_line(&format!("{sign} {} fired", short(path)));
+            screen.print_line(format!("{sign} {} fired", short(path)));
         }
     }
 
@@ -103,8 +104,35 @@ impl Progress {
         self.screen.as_ref().map(|screen| screen.lines.clone())
     }
 
+    /// Removes the live lines until [`Self::show`], for what needs the whole terminal. The lines of steps that end
+    /// meanwhile are printed afterwards.
+    pub fn hide(&mut self) {
+        if let Some(screen) = &mut self.screen
+            && screen.held.is_none()
+        {
+            screen.held = Some(Vec::new());
+            // A closed terminal displays nothing.
+            let _ = screen.lines.clear();
+            screen.lines.set_draw_target(ProgressDrawTarget::hidden());
+        }
+    }
+
+    /// Displays the live lines again.
+    pub fn show(&mut self) {
+        if let Some(screen) = &mut self.screen
+            && let Some(held) = screen.held.take()
+        {
+            screen.lines.set_draw_target((screen.target)());
+            for line in held {
+                screen.print_line(line);
+            }
+            screen.count_rest();
+        }
+    }
+
     /// Removes the live lines; those of ended steps stay.
     pub fn close(&mut self) {
+        self.show();
         if let Some(screen) = self.screen.take() {
             screen.clear();
         }
@@ -125,6 +153,9 @@ struct Screen {
     /// The last line, which counts the running steps without a line. It is there even if there are none.
     rest: ProgressBar,
     style: Appearance,
+    target: Box<dyn Fn() -> ProgressDrawTarget + Send>,
+    /// While the live lines are hidden, the lines that are printed afterwards.
+    held: Option<Vec<String>>,
 }
 
 struct Running {
@@ -133,8 +164,8 @@ struct Running {
 }
 
 impl Screen {
-    fn new(target: ProgressDrawTarget, style: Appearance) -> Self {
-        let lines = MultiProgress::with_draw_target(target);
+    fn new(target: impl Fn() -> ProgressDrawTarget + Send + 'static, style: Appearance) -> Self {
+        let lines = MultiProgress::with_draw_target(target());
         // The cursor stays at the begin of the last line: what is typed, such as Ctrl-C, is displayed there, does not
         // wrap, and is overwritten.
         let template = ProgressStyle::with_template("  {wide_msg}\r")
@@ -145,6 +176,8 @@ impl Screen {
             running: IndexMap::new(),
             rest,
             style,
+            target: Box::new(target),
+            held: None,
         }
     }
 
@@ -172,7 +205,7 @@ impl Screen {
         self.count_rest();
     }
 
-    fn settle(&mut self, path: &str, line: &str) {
+    fn settle(&mut self, path: &str, line: String) {
         if let Some(line) = self.running.shift_remove(path).and_then(|step| step.line) {
             line.finish_and_clear();
             self.lines.remove(&line);
@@ -198,9 +231,13 @@ impl Screen {
     }
 
     /// Prints a permanent line above the live ones.
-    fn print_line(&self, line: &str) {
-        // A closed terminal must not stop the run.
-        let _ = self.lines.println(line);
+    fn print_line(&mut self, line: String) {
+        if let Some(held) = &mut self.held {
+            held.push(line);
+        } else {
+            // A closed terminal must not stop the run.
+            let _ = self.lines.println(line);
+        }
     }
 
     fn line(&self, index: usize, text: &str) -> ProgressBar {
@@ -417,13 +454,41 @@ mod tests {
 
     fn with_fake_terminal() -> (Progress, FakeTerminal) {
         let output = FakeTerminal::default();
-        let target = ProgressDrawTarget::term_like(Box::new(output.clone()));
+        let terminal = output.clone();
+        let target = move || ProgressDrawTarget::term_like(Box::new(terminal.clone()));
         (
             Progress {
                 screen: Some(Screen::new(target, Appearance::PLAIN)),
             },
             output,
         )
+    }
+
+    #[test]
+    fn what_happened_while_the_lines_were_hidden_is_told_afterwards() {
+        let (mut progress, output) = with_fake_terminal();
+        let since = |from: usize| output.0.lock().unwrap()[from..].to_owned();
+        let end = |progress: &mut Progress, path| {
+            progress.finished(path, StepState::Completed, 1, TICK, None);
+        };
+        progress.started("ended", "ns.tool");
+        progress.started("running", "ns.tool");
+        progress.hide();
+        let hidden = since(0).len();
+        progress.started("later", "ns.tool");
+        end(&mut progress, "ended");
+        assert_eq!(since(hidden), "");
+        progress.show();
+        assert!(since(hidden).contains("✓ ended"), "{}", since(hidden));
+        // The lines of the steps that still run are drawn again.
+        std::thread::sleep(TICK * 4);
+        let shown = since(hidden);
+        assert!(shown.contains("running: ns.tool"), "{shown}");
+        assert!(shown.contains("later: ns.tool"), "{shown}");
+        progress.hide();
+        end(&mut progress, "running");
+        progress.close();
+        assert!(since(hidden).contains("✓ running"));
     }
 
     #[test]

@@ -69,9 +69,14 @@ pub fn stop_on_signal(cancel: CancellationToken) {
 pub fn end_on_signal() {
     static WATCHES: Once = Once::new();
     WATCHES.call_once(|| {
-        // If the handler cannot be installed, a signal ends the process by default.
-        if let Ok(signals) = Signals::new(interrupting()) {
-            let _ = Builder::new().spawn(move || watch(signals));
+        // The thread is started first, because nothing removes the handler again. If one of the two fails, a signal ends the
+        // process by default.
+        let (sender, installed) = mpsc::channel();
+        let watching = Builder::new().spawn(move || installed.recv().map(watch));
+        if watching.is_ok()
+            && let Ok(signals) = Signals::new(interrupting())
+        {
+            let _ = sender.send(signals);
         }
     });
 }

@@ -22,6 +22,7 @@ mod bfcl;
 mod breaking;
 mod card;
 mod cel;
+mod characters;
 mod check;
 mod ci;
 mod commands;

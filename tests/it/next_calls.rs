@@ -3,7 +3,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
+use planrun_lang::protocol::RunState;
+use planrun_runs::driver::Silence;
+use planrun_runs::runs::{Inputs, PlanText, Planrun, RunOptions};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -218,15 +222,10 @@ fn a_run_that_is_to_end_needs_no_program() {
     }
 }
 
-#[test]
-fn a_run_waits_for_a_server_that_it_needs_next() {
-    let plan = "use notes\n\nplan a() -> any {\n    step b = input \"Go?\" -> { go: bool }\n    \
-                step c = notes.echo(text: \"x\")\n    reply c\n}\n\nplan first() -> any {\n    \
-                step c = notes.echo(text: \"x\")\n    reply c\n}\n\nplan optional() -> any {\n    \
-                step c = notes.echo(text: \"x\")\n        recover => null\n    reply c\n}\n";
-    let Some(place) = mcp::unpinned(plan) else {
-        return;
-    };
+/// Returns a project with this plan and a server with locked contracts, with the program of the server and the file that
+/// it was copied from.
+fn locked(plan: &str) -> Option<(TempDir, PathBuf, PathBuf)> {
+    let place = mcp::unpinned(plan)?;
     let (server, settings) = (
         place.path().join("server.py"),
         place.path().join("planrun.yaml"),
@@ -239,6 +238,53 @@ fn a_run_waits_for_a_server_that_it_needs_next() {
     fs::write(&settings, own).unwrap();
     let locked = run(&place, &["tools", "lock", "--accept", "all"]);
     assert_eq!(locked.status, 0, "{locked:?}");
+    Some((place, server, script))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_start_of_a_plan_relies_on_the_last_comparison() {
+    let plan =
+        "use notes\n\nplan a() -> any {\n    step c = notes.echo(text: \"x\")\n    reply c\n}\n";
+    let Some((place, server, script)) = locked(plan) else {
+        return;
+    };
+    let planrun = Planrun::open(place.path()).unwrap();
+    let text = PlanText::from_file(&place.path().join("a.plan")).unwrap();
+    let plan = planrun.check(text).unwrap().plan(None).unwrap();
+    let start = || planrun.start(&plan, Inputs::default(), RunOptions::default());
+    for is_there in [false, true] {
+        if is_there {
+            fs::copy(&script, &server).unwrap();
+        } else {
+            fs::remove_file(&server).unwrap();
+        }
+        plan.verify_contracts().await.unwrap();
+        match start() {
+            Ok(started) => {
+                assert!(is_there);
+                let driven = started.drive(&mut Silence).await.unwrap();
+                assert_eq!(driven.outcome.state, RunState::Completed);
+            }
+            Err(error) => {
+                let told = error.to_string();
+                assert!(
+                    !is_there && told.contains("`notes.echo` cannot be called"),
+                    "{told}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_waits_for_a_server_that_it_needs_next() {
+    let plan = "use notes\n\nplan a() -> any {\n    step b = input \"Go?\" -> { go: bool }\n    \
+                step c = notes.echo(text: \"x\")\n    reply c\n}\n\nplan first() -> any {\n    \
+                step c = notes.echo(text: \"x\")\n    reply c\n}\n\nplan optional() -> any {\n    \
+                step c = notes.echo(text: \"x\")\n        recover => null\n    reply c\n}\n";
+    let Some((place, server, script)) = locked(plan) else {
+        return;
+    };
     let paused = run(&place, &["run", "a.plan", "--plan", "a", "--run-id", "r"]);
     assert_eq!(paused.status, 4, "{paused:?}");
 

@@ -28,7 +28,7 @@ const CRATES: &[Crate] = &[
         folder: "crates/planrun-lang",
         uses: &[],
         rows: &[
-            &["source", "value", "words"],
+            &["source", "value", "words", "characters"],
             &["diag", "types", "permission", "protocol", "secrets", "yaml"],
             &["syntax", "builtins", "call", "example"],
             &["format", "sema"],
@@ -103,7 +103,7 @@ const CRATES: &[Crate] = &[
             "planrun-runs",
         ],
         rows: &[
-            &["tokens"],
+            &["tokens", "blocking"],
             &["discovery", "report"],
             &["asking"],
             &["page"],

@@ -1,8 +1,9 @@
 //! Sessions: conversations that are stored after every round, and can be continued later.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_models::model::{Message, ToolCall};
@@ -38,9 +39,9 @@ pub struct Session {
     /// The runs of the calls of the last turn, by the ids of the calls.
     #[serde(default)]
     pub runs: BTreeMap<String, String>,
-    /// The version of its file when this process last read or wrote it.
+    /// The hash of its file when this process last read or wrote it; `None` if there was no file.
     #[serde(skip)]
-    file_version: Option<u64>,
+    stored: Option<u64>,
 }
 
 /// A request that is not a message yet, because its calls have not ended.
@@ -184,12 +185,11 @@ impl Sessions {
         };
         check_own_folder(&*self.host, &self.project)
             .map_err(|error| unreadable(error.to_string()))?;
-        let text = match self.host.read_bounded(&path, MAX_BYTES) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Session::new(id)),
+        let text = match self.text(&path) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(Session::new(id)),
             Err(error) => return Err(unreadable(error.to_string())),
         };
-        let file_version = self.host.version(&path).ok();
         let session: Session =
             serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
         if session.version != VERSION || session.id != id {
@@ -199,7 +199,7 @@ impl Sessions {
             )));
         }
         Ok(Session {
-            file_version,
+            stored: Some(hash(text.as_bytes())),
             ..session
         })
     }
@@ -210,26 +210,38 @@ impl Sessions {
     /// Returns an error if another process has changed it, or the file cannot be written.
     pub fn save(&self, session: &mut Session) -> Result<(), SessionError> {
         let path = self.path(&session.id)?;
-        if self.host.version(&path).ok() != session.file_version {
-            return Err(SessionError::Changed(session.id.clone()));
-        }
         let write = || {
             check_own_folder(&*self.host, &self.project)?;
             make_own_folder(&*self.host, &self.project)?;
             self.host.make_private_folder(&self.folder())?;
+            // Until the file is written, no other process can write it.
+            let _lock = self.host.lock(&path.with_extension("lock"))?;
+            let known = self.text(&path)?;
+            if known.map(|known| hash(known.as_bytes())) != session.stored {
+                return Ok(None);
+            }
             let text = serde_json::to_vec(session)?;
             if text.len() as u64 > MAX_BYTES {
                 let message = format!("it has more than {MAX_BYTES} bytes; start a new session");
                 return Err(io::Error::other(message));
             }
-            self.host.write_private_file(&path, &text)
+            self.host.write_private_file(&path, &text)?;
+            Ok(Some(hash(&text)))
         };
-        write().map_err(|error| SessionError::Files {
-            id: session.id.clone(),
-            error,
-        })?;
-        session.file_version = self.host.version(&path).ok();
+        let id = || session.id.clone();
+        let written = write().map_err(|error| SessionError::Files { id: id(), error })?;
+        let stored = written.ok_or_else(|| SessionError::Changed(id()))?;
+        session.stored = Some(stored);
         Ok(())
+    }
+
+    /// Returns the text of a stored session; `None` if there is none.
+    fn text(&self, path: &Path) -> io::Result<Option<String>> {
+        match self.host.read_bounded(path, MAX_BYTES) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn folder(&self) -> PathBuf {
@@ -245,11 +257,17 @@ impl Sessions {
     }
 }
 
+fn hash(text: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::thread;
 
-    use planrun_tools::host::MemoryHost;
+    use planrun_tools::host::{MemoryHost, RealHost};
     use serde_json::json;
 
     use super::*;
@@ -347,6 +365,30 @@ mod tests {
             Err(SessionError::Changed(_))
         ));
         assert_eq!(sessions.open("one").unwrap().messages.len(), 1);
+    }
+
+    #[test]
+    fn no_round_of_several_processes_at_once_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = Sessions::of(Arc::new(RealHost), folder.path().to_owned());
+        let saves = || {
+            let mut saved = 0;
+            for _ in 0..40 {
+                let mut session = sessions.open("one").unwrap();
+                session.messages.push(assistant(&[]));
+                match sessions.save(&mut session) {
+                    Ok(()) => saved += 1,
+                    Err(SessionError::Changed(_)) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            saved
+        };
+        let saved: usize = thread::scope(|scope| {
+            let savers = [(); 4].map(|()| scope.spawn(saves));
+            savers.map(|saver| saver.join().unwrap()).iter().sum()
+        });
+        assert_eq!(sessions.open("one").unwrap().messages.len(), saved);
     }
 
     #[test]

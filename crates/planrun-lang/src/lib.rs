@@ -8,6 +8,7 @@
 pub mod bounds;
 pub mod builtins;
 pub mod call;
+pub mod characters;
 pub mod diag;
 pub mod eval;
 pub mod example;

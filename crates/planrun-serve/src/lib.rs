@@ -6,6 +6,7 @@
 //! estimates the size of texts for a model. This crate prints nothing.
 
 pub mod asking;
+mod blocking;
 pub mod discovery;
 pub mod mcp;
 pub mod mode;

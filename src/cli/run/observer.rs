@@ -20,7 +20,7 @@ use crate::cli::question::QuestionView;
 use crate::cli::signals::{Interrupt, listen};
 use crate::cli::terminal::written;
 use crate::cli::{Failure, Terminal};
-use planrun_core::journal::{AnswerError, Event, EventKind, Question, Waiting};
+use planrun_core::journal::{AnswerError, Event, EventKind, Question, Questions, Waiting};
 use planrun_runs::driver::Observer;
 use planrun_runs::runs::Run;
 
@@ -30,8 +30,8 @@ const SOON: Duration = Duration::from_mins(1);
 /// The observer of a run on the command line.
 pub struct ProgressObserver {
     output: Output,
-    /// Number of open questions. While there are any, the live lines are removed from the terminal.
-    open_questions: usize,
+    /// While any is open, the live lines are removed from the terminal.
+    questions: Questions,
     terminal: Terminal,
     /// The titles of the plan's tasks, by name.
     titles: BTreeMap<Arc<str>, Arc<str>>,
@@ -73,7 +73,7 @@ impl ProgressObserver {
             .collect();
         let observer = Self {
             output,
-            open_questions: 0,
+            questions: Questions::default(),
             terminal,
             titles,
             effects: (!run.is_durable()).then(Effects::default),
@@ -145,12 +145,15 @@ impl ProgressObserver {
         }
     }
 
-    /// Records that a question was answered; after the last one the live lines are restored.
-    fn answered(&mut self) {
-        self.open_questions = self.open_questions.saturating_sub(1);
-        if let (0, Output::Progress(progress)) = (self.open_questions, &mut self.output) {
-            **progress = Progress::new(!self.terminal.quiet, self.terminal.style);
-            self.listen();
+    /// Follows the questions: the live lines return when the last one is answered, has expired or is withdrawn.
+    fn follow_questions(&mut self, event: &Event) {
+        self.questions.follow(event);
+        if let Output::Progress(progress) = &mut self.output {
+            if self.questions.open().next().is_some() {
+                progress.hide();
+            } else {
+                progress.show();
+            }
         }
     }
 
@@ -204,12 +207,9 @@ impl ProgressObserver {
                 progress.task_changed(path, self.titles.get(path).map(|title| &**title), status);
             }
             EventKind::ListenerFired { path } => progress.fired(path),
-            EventKind::StepAsks { .. } => {
-                self.open_questions += 1;
-                progress.close();
-            }
-            EventKind::AnswerGiven { .. } => self.answered(),
             EventKind::RunStarted { .. }
+            | EventKind::StepAsks { .. }
+            | EventKind::AnswerGiven { .. }
             | EventKind::BudgetLow { .. }
             | EventKind::ResultNoted { .. }
             | EventKind::StepQueued { .. }
@@ -273,6 +273,7 @@ impl Observer for ProgressObserver {
         if let (Output::Progress(progress), Some(notice)) = (&self.output, notice(&event.kind)) {
             progress.suspend(|| self.terminal.note(&notice));
         }
+        self.follow_questions(event);
         self.update(&event.kind);
         if let EventKind::StepAsks { path, question } = &event.kind {
             self.print_question(event.at, path, question);

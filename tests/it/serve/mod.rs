@@ -3,6 +3,7 @@
 mod app;
 mod asking;
 mod changes;
+mod driving;
 mod ends;
 mod language;
 

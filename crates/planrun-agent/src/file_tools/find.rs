@@ -12,7 +12,7 @@ use regex::RegexBuilder;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{display_path, failed, walk};
+use super::{Search, display_path, failed, walk};
 
 const MAX_PATHS: usize = 1_000;
 const MAX_MATCHES: usize = 200;
@@ -30,12 +30,13 @@ pub(super) struct Glob {
     pattern: String,
 }
 
-pub(super) fn glob(files: &FileAccess, Glob { pattern }: Glob) -> Result<Json, CallError> {
+pub(super) fn glob(search: &Search<'_>, Glob { pattern }: Glob) -> Result<Json, CallError> {
+    let files = search.files;
     let (folder, rest) = split_base(&pattern);
     let matcher = matcher(rest)?;
     let start = search_root(files, folder)?;
     let (mut paths, mut more) = (Vec::new(), false);
-    walk(files, start.clone(), &mut |path, kind, _| {
+    walk(search, start.clone(), &mut |path, kind, _| {
         let inner = path.strip_prefix(&start).unwrap_or(path);
         if kind == FileKind::File && matcher.is_match(inner) {
             more = paths.len() == MAX_PATHS;
@@ -57,7 +58,8 @@ pub(super) struct Grep {
     glob: Option<String>,
 }
 
-pub(super) fn grep(files: &FileAccess, arguments: &Grep) -> Result<Json, CallError> {
+pub(super) fn grep(search: &Search<'_>, arguments: &Grep) -> Result<Json, CallError> {
+    let files = search.files;
     let expression = RegexBuilder::new(&arguments.pattern)
         .size_limit(MAX_EXPRESSION)
         .build();
@@ -69,7 +71,7 @@ pub(super) fn grep(files: &FileAccess, arguments: &Grep) -> Result<Json, CallErr
     let glob = arguments.glob.as_deref().map(matcher).transpose()?;
     let start = search_root(files, &arguments.path)?;
     let (mut matches, mut more) = (Vec::new(), false);
-    walk(files, start.clone(), &mut |path, kind, _| {
+    walk(search, start.clone(), &mut |path, kind, _| {
         let inner = path.strip_prefix(&start).unwrap_or(path);
         let fits = |glob: &GlobMatcher| {
             glob.is_match(inner) || path.file_name().is_some_and(|name| glob.is_match(name))
@@ -109,13 +111,14 @@ pub(super) struct Outline {
 }
 
 pub(super) fn outline(
-    files: &FileAccess,
+    search: &Search<'_>,
     Outline { path: written }: Outline,
 ) -> Result<Json, CallError> {
+    let files = search.files;
     let start = search_root(files, &written)?;
     let mut text = String::new();
     let mut lines = 0;
-    walk(files, start, &mut |path, kind, depth| {
+    walk(search, start, &mut |path, kind, depth| {
         let is_visible = files
             .host
             .canonical(path)

@@ -21,6 +21,7 @@ use planrun_tools::tools::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
+use tokio_util::sync::CancellationToken;
 
 /// The namespace of the tools.
 pub const NAMESPACE: &str = AGENT_FILES;
@@ -84,10 +85,14 @@ impl Transport for FileTool {
 }
 
 fn perform(files: &FileAccess, request: &Request) -> CallOutcome {
+    let search = Search {
+        files,
+        cancel: &request.cancel,
+    };
     let value = match &*request.signature.name {
-        "glob" => find::glob(files, arguments(request)?)?,
-        "grep" => find::grep(files, &arguments(request)?)?,
-        "outline" => find::outline(files, arguments(request)?)?,
+        "glob" => find::glob(&search, arguments(request)?)?,
+        "grep" => find::grep(&search, &arguments(request)?)?,
+        "outline" => find::outline(&search, arguments(request)?)?,
         "edit" => edit::edit(files, arguments(request)?)?,
         "mkdir" => make_folder(files, arguments(request)?)?,
         other => return Err(failed(format!("there is no tool files.{other}"))),
@@ -131,15 +136,26 @@ fn display_path(files: &FileAccess, path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Visits the files below a path that may be read, and all folders, in order, until `visit` returns false or
-/// [`MAX_VISITED`] entries were visited. Links are followed: a file behind one must be readable itself, and no folder
-/// is entered twice.
-fn walk(files: &FileAccess, from: PathBuf, visit: &mut dyn FnMut(&Path, FileKind, usize) -> bool) {
+/// The files that a call searches.
+struct Search<'a> {
+    files: &'a FileAccess,
+    /// Cancelled when nobody waits for the result any more.
+    cancel: &'a CancellationToken,
+}
+
+/// Visits the files below a path that may be read, and all folders, in order, until `visit` returns false,
+/// [`MAX_VISITED`] entries were visited or the call is cancelled. Links are followed: a file behind one must be readable
+/// itself, and no folder is entered twice.
+fn walk(
+    Search { files, cancel }: &Search<'_>,
+    from: PathBuf,
+    visit: &mut dyn FnMut(&Path, FileKind, usize) -> bool,
+) {
     let mut seen = BTreeSet::new();
     let mut open = vec![(from, 0_usize)];
     let mut left = MAX_VISITED;
     while let Some((path, depth)) = open.pop() {
-        if left == 0 {
+        if left == 0 || cancel.is_cancelled() {
             return;
         }
         left -= 1;
@@ -160,5 +176,42 @@ fn walk(files: &FileAccess, from: PathBuf, visit: &mut dyn FnMut(&Path, FileKind
             let inner = files.host.list_folder(&path).unwrap_or_default();
             open.extend(inner.into_iter().rev().map(|path| (path, depth + 1)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use planrun_lang::permission::Permissions;
+    use planrun_tools::host::MemoryHost;
+
+    use super::*;
+
+    #[test]
+    fn a_search_stops_when_its_call_is_cancelled() {
+        let host = MemoryHost::default()
+            .with_file("/p/a/x", "")
+            .with_file("/p/b/y", "");
+        let files = FileAccess {
+            host: Arc::new(host),
+            permissions: Arc::new(Permissions::none()),
+            root: "/p".into(),
+        };
+        let visited = |stops: bool| {
+            let cancel = CancellationToken::new();
+            let search = Search {
+                files: &files,
+                cancel: &cancel,
+            };
+            let mut visited = 0;
+            walk(&search, "/p".into(), &mut |_, _, _| {
+                visited += 1;
+                if stops {
+                    cancel.cancel();
+                }
+                true
+            });
+            visited
+        };
+        assert_eq!((visited(false), visited(true)), (3, 1));
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use planrun_lang::diag::closest;
+use planrun_lang::diag::render::visible_line;
 use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
 use planrun_lang::sema::plan_of_call;
@@ -105,12 +106,18 @@ impl Toolbox {
     /// Describes for the model what may be accessed: every list of permissions that applies.
     #[must_use]
     pub fn reach(&self) -> String {
-        let workspace = self.planrun().workspace().ok();
-        let allow = workspace
-            .as_ref()
-            .and_then(|one| one.project.settings.allow.as_ref());
-        let confined = workspace.as_ref().and_then(|one| one.confined.as_deref());
-        let lists = allow.into_iter().chain(confined.into_iter().flatten());
+        let workspace = match self.planrun().workspace() {
+            Ok(workspace) => workspace,
+            Err(error) => {
+                let why = error.to_string();
+                let why = visible_line(&why);
+                return format!(
+                    "Current Allowed URIs: unknown, because the project has an error: {why}"
+                );
+            }
+        };
+        let allow = workspace.project.settings.allow.iter();
+        let lists = allow.chain(workspace.confined.iter().flat_map(|within| within.iter()));
         let lines = lists.map(|grant| {
             let list = |list: &[String]| Json::from(list.to_vec()).to_string();
             format!(

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use planrun_lang::diag::closest;
 use planrun_lang::value::{Value, timestamp_text};
 
+use super::event::{Event, EventKind};
 use super::question::{APPROVAL, Answer, AnswerError, GATE, Given, PEER, Question};
-use super::words::Waiting;
+use super::words::{Bound, Waiting};
 
 /// The questions of a run with their states, by the paths under which they are answered.
 #[derive(Debug, Default)]
@@ -48,6 +49,57 @@ pub enum Accepted {
 }
 
 impl Questions {
+    /// Records what an event means for the questions.
+    pub fn follow(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::StepAsks { path, question, .. } => self.ask(path, question.clone()),
+            EventKind::AnswerGiven {
+                path,
+                value,
+                by,
+                note,
+            } => {
+                let answer = Answer {
+                    path: path.clone(),
+                    value: value.clone(),
+                    by: by.clone(),
+                    note: note.clone(),
+                };
+                self.answered(&answer, event.at);
+            }
+            EventKind::TimerFired {
+                path,
+                timer: Bound::Expires,
+            } => self.close(path, true),
+            // The step or its attempt has ended.
+            EventKind::StepWaiting { path, .. } | EventKind::StepSettled { path, .. } => {
+                self.close(path, false);
+            }
+            EventKind::RunStarted { .. }
+            | EventKind::RunResumed { .. }
+            | EventKind::RunCancelling { .. }
+            | EventKind::RunPaused { .. }
+            | EventKind::RunPatched { .. }
+            | EventKind::RunGranted { .. }
+            | EventKind::StepQueued { .. }
+            | EventKind::StepRunning { .. }
+            | EventKind::StepSleeps { .. }
+            | EventKind::StepCopied { .. }
+            | EventKind::StepRetried { .. }
+            | EventKind::HandleGiven { .. }
+            | EventKind::UsageReported { .. }
+            | EventKind::ResultNoted { .. }
+            | EventKind::BudgetLow { .. }
+            | EventKind::StepRecovering { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::TaskSet { .. }
+            | EventKind::TaskMoved { .. }
+            | EventKind::ListenerFired { .. }
+            | EventKind::SignalReceived { .. }
+            | EventKind::RunSettled { .. } => {}
+        }
+    }
+
     /// Records that a step asks a question.
     pub fn ask(&mut self, step: &Arc<str>, question: Arc<Question>) {
         self.states.insert(

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planrun_lang::characters::is_hidden;
 use planrun_lang::diag::closest;
-use planrun_lang::diag::render::is_hidden;
 use planrun_lang::sema::Tools;
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{

@@ -5,11 +5,12 @@ use super::document::Break;
 use super::printer::Printer;
 use std::borrow::Cow;
 
+use crate::characters::is_invisible;
 use crate::source::Span;
 use crate::syntax::ast::{ExprKind, Literal, TemplatePart, Text};
 use crate::syntax::precedence::is_negative;
 use crate::syntax::print::{Style, print_value};
-use crate::syntax::spelling::{is_hidden, write_escaped, write_literal, write_text};
+use crate::syntax::spelling::{write_escaped, write_literal, write_text};
 use crate::syntax::{ast::Expr, canonical};
 
 const BLOCK: &str = "\"\"\"";
@@ -356,7 +357,7 @@ fn fits_block(text: &str) -> bool {
     let sound = |line: &str| {
         !line.trim().is_empty()
             && !line.ends_with([' ', '\t'])
-            && !line.contains(|c: char| c.is_control() || is_hidden(c))
+            && !line.contains(|c: char| c.is_control() || is_invisible(c))
     };
     text.contains('\n') && lines().all(sound) && lines().any(|line| !line.starts_with([' ', '\t']))
 }
@@ -367,7 +368,7 @@ pub(super) fn print_doc(out: &mut Printer<'_>, marker: &'static str, doc: Option
     for line in doc.iter().flat_map(|doc| doc.split('\n')) {
         let mut written = marker.to_owned();
         for c in line.trim_end().chars() {
-            if c != '\t' && (c.is_control() || is_hidden(c)) {
+            if c != '\t' && (c.is_control() || is_invisible(c)) {
                 written.extend(c.escape_unicode());
             } else {
                 written.push(c);

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
 
+use crate::characters::is_invisible;
+
 /// What a suspicious description does, with the pattern that detects it.
 const SIGNS: [(&str, &str); 8] = [
     (
@@ -73,12 +75,6 @@ pub fn suspicions(description: &str) -> Vec<&'static str> {
         found.push(INVISIBLE);
     }
     found
-}
-
-/// Returns true for characters that are invisible or change the text direction, which no description needs. The joiners
-/// of emoji and of some scripts are excluded.
-fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::ast::Literal;
 use super::lower::{is_reserved, spelled_duration};
+use crate::characters::is_invisible;
 
 /// Writes a literal.
 pub fn write_literal(out: &mut String, literal: &Literal) {
@@ -46,18 +47,12 @@ pub fn write_escaped(out: &mut String, text: &str) {
             '\t' => out.push_str("\\t"),
             '$' => out.push_str("\\$"),
             // Plans may contain characters that nobody can see only as escapes.
-            c if c.is_control() || is_hidden(c) => {
+            c if c.is_control() || is_invisible(c) => {
                 let _ = write!(out, "\\U{:08x}", c as u32);
             }
             c => out.push(c),
         }
     }
-}
-
-/// Returns true if the character has no width, or changes the direction of displayed text. Joiners are part of ordinary
-/// text in some scripts.
-pub(crate) fn is_hidden(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
 }
 
 /// Writes the name of a variable, where reserved words need back quotes.

@@ -23,11 +23,14 @@ pub(super) struct RunCache {
 
 /// Performs one job after another; a job may wait for a disk.
 struct Worker {
-    jobs: mpsc::UnboundedSender<Job>,
+    jobs: mpsc::Sender<Job>,
     task: JoinHandle<()>,
 }
 
 type Job = Box<dyn FnOnce() + Send>;
+
+/// Maximum number of jobs that wait, with their values.
+const MAX_JOBS: usize = 256;
 
 /// A call with the transport that would make it.
 pub(super) struct Cacheable {
@@ -45,7 +48,7 @@ impl RunCache {
     }
 
     /// Looks for a cached result, and sends it to the driver. Returns false if nothing is sent, because there is no
-    /// cache.
+    /// cache or it is too slow.
     pub(super) fn recall(
         &mut self,
         call: CallId,
@@ -68,17 +71,17 @@ impl RunCache {
             });
             // The receiver is closed only when the run has ended.
             let _ = sender.blocking_send(DriverMessage::Input(Input::Recalled { call, found }));
-        });
-        true
+        })
     }
 
-    /// Stores a result. A failure to store it is ignored.
+    /// Stores a result, unless the cache is too slow. A failure to store it is ignored.
     pub(super) fn remember(&mut self, cacheable: Cacheable, at: i128, value: Value) {
         let Some(cache) = self.cache.clone() else {
             return;
         };
         let run = self.run.clone();
-        self.worker().give(move || {
+        // A cache may forget.
+        let _ = self.worker().give(move || {
             if let Ok(key) = cacheable.key(&*cache) {
                 let _ = cache.remember(key, &CachedResult { at, run, value });
             }
@@ -101,8 +104,7 @@ impl RunCache {
 
 impl Worker {
     fn start() -> Self {
-        // A call has one job at a time, and calls in flight are bounded.
-        let (jobs, mut given) = mpsc::unbounded_channel::<Job>();
+        let (jobs, mut given) = mpsc::channel::<Job>(MAX_JOBS);
         let task = tokio::spawn(async move {
             while let Some(job) = given.recv().await {
                 // The result of a job that panicked is not stored.
@@ -112,9 +114,10 @@ impl Worker {
         Self { jobs, task }
     }
 
-    fn give(&self, job: impl FnOnce() + Send + 'static) {
+    /// Adds a job, unless too many are waiting. Returns true if it was added.
+    fn give(&self, job: impl FnOnce() + Send + 'static) -> bool {
         // The task runs as long as the sender exists.
-        let _ = self.jobs.send(Box::new(job));
+        self.jobs.try_send(Box::new(job)).is_ok()
     }
 }
 
@@ -146,5 +149,20 @@ fn sorted(value: &Value) -> Value {
         }
         Value::List(list) => Value::List(Arc::new(list.iter().map(sorted).collect())),
         other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_slow_cache_keeps_a_bounded_number_of_values() {
+        let worker = Worker::start();
+        let taken = (0..MAX_JOBS * 2).filter(|_| worker.give(|| ()));
+        assert_eq!(taken.count(), MAX_JOBS);
+        let Worker { jobs, task } = worker;
+        drop(jobs);
+        task.await.unwrap();
     }
 }

@@ -95,8 +95,7 @@ impl CheckedPlan {
         } = tools
             .compare_contracts(calls.values().map(|(signature, _)| *signature))
             .await;
-        // If it is compared again, the first answers hold.
-        let _ = self.begun.unavailable.set(unavailable);
+        self.begun.compared(unavailable);
         if broken.is_empty() {
             return Ok(late);
         }

@@ -46,12 +46,12 @@ impl Job {
     /// Returns why a call that the run is certain to make next is impossible here: its program does not exist, or its
     /// server could not be used when its contracts were compared.
     pub(super) fn missing(&self) -> Option<String> {
-        let unavailable = self.begun.unavailable.get();
+        let unavailable = self.begun.unavailable().clone();
         let mut seen = HashSet::new();
         self.next_calls().iter().find_map(|next| {
             let tool = next.tool;
             let server = match next.effects_before {
-                EffectsBefore::None => unavailable.and_then(|all| all.get(&tool.namespace)),
+                EffectsBefore::None => unavailable.get(&tool.namespace),
                 EffectsBefore::Remote => None,
                 EffectsBefore::Local => return None,
             };
@@ -76,7 +76,7 @@ impl Job {
             }
         }
         let compared = catalog.compare_contracts(tools.values()).await;
-        let _ = self.begun.unavailable.set(compared.unavailable);
+        self.begun.compared(compared.unavailable);
         let missing = self.missing();
         if missing.is_some() {
             catalog.close().await;

@@ -13,7 +13,7 @@ mod state;
 
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -29,7 +29,6 @@ use rmcp::transport::stdio;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +38,7 @@ use self::followed::Followed;
 use self::results::response;
 use self::state::Seal;
 use crate::asking::PendingQuestion;
+use crate::blocking::blocking;
 use crate::mode::{AskedQuestion, Call, Definition, INSTRUCTIONS, PlanMode};
 
 pub use self::http::{HttpServer, HttpServerError};
@@ -96,10 +96,6 @@ impl Server {
             followed: Arc::default(),
             closed: self.closed.clone(),
         }
-    }
-
-    fn followed(&self) -> std::sync::MutexGuard<'_, Followed> {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Serves standard input and output until the client closes them or the server is cancelled. Running runs are then
@@ -173,9 +169,12 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.mode.check_for_changes();
         let has_panel = app::is_supported(&context);
-        let tools = self.mode.tools().into_iter();
+        let tools = blocking(&self.mode, |mode| {
+            mode.check_for_changes();
+            mode.tools()
+        });
+        let tools = tools.await.into_iter();
         let tools = tools.map(|definition| tool(definition, has_panel));
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
@@ -235,7 +234,10 @@ impl ServerHandler for Server {
         request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        prompts::complete(self.mode.planrun(), (&request.r#ref, &request.argument))
+        let complete = move |mode: &Arc<PlanMode>| {
+            prompts::complete(mode.planrun(), (&request.r#ref, &request.argument))
+        };
+        blocking(&self.mode, complete).await
     }
 
     async fn list_resources(
@@ -259,7 +261,8 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        resources::read(self.mode.planrun(), &request.uri).map(Into::into)
+        let read = move |mode: &Arc<PlanMode>| resources::read(mode.planrun(), &request.uri);
+        blocking(&self.mode, read).await.map(Into::into)
     }
 
     async fn subscribe(
@@ -267,7 +270,10 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let followed = self.followed().follow(self.mode.planrun(), &request.uri);
+        let followed = self.followed.clone();
+        let follow =
+            move |mode: &Arc<PlanMode>| lock(&followed).follow(mode.planrun(), &request.uri);
+        let followed = blocking(&self.mode, follow).await;
         followed.map_err(|why| ErrorData::resource_not_found(why, None))
     }
 
@@ -276,7 +282,7 @@ impl ServerHandler for Server {
         request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.followed().unfollow(&request.uri);
+        lock(&self.followed).unfollow(&request.uri);
         Ok(())
     }
 
@@ -299,7 +305,7 @@ impl ServerHandler for Server {
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let (mode, followed, peer) = (self.mode.clone(), self.followed.clone(), context.peer);
         let mut changes = self.changes.clone();
-        mode.check_for_changes();
+        blocking(&mode, |mode| mode.check_for_changes()).await;
         tokio::spawn(async move {
             while let Some(update) = next_changes(&mode, &mut changes, &followed).await {
                 if peer.is_transport_closed() {
@@ -331,14 +337,18 @@ impl ServerHandler for Server {
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
         let (accepted, sink) = (subscription.accepted(), subscription.sink());
-        let mut followed = Followed::default();
-        for uri in accepted.resource_subscriptions.iter().flatten() {
-            // A run that no longer exists cannot grow.
-            let _ = followed.follow(self.mode.planrun(), uri);
-        }
-        let followed = Arc::new(Mutex::new(followed));
+        let runs = accepted.resource_subscriptions.clone();
         let mut changes = self.changes.clone();
-        self.mode.check_for_changes();
+        let begun = blocking(&self.mode, move |mode| {
+            let mut followed = Followed::default();
+            for uri in runs.iter().flatten() {
+                // A run that no longer exists cannot grow.
+                let _ = followed.follow(mode.planrun(), uri);
+            }
+            mode.check_for_changes();
+            followed
+        });
+        let followed = Arc::new(Mutex::new(begun.await));
         loop {
             let update = tokio::select! {
                 () = subscription.cancelled() => return Ok(()),
@@ -357,6 +367,10 @@ impl ServerHandler for Server {
             }
         }
     }
+}
+
+fn lock(followed: &Mutex<Followed>) -> MutexGuard<'_, Followed> {
+    followed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The changes since the last notification.
@@ -380,14 +394,12 @@ async fn next_changes(
         }
         () = sleep(POLL_INTERVAL) => {}
     }
-    let (mode, followed) = (mode.clone(), followed.clone());
-    // There may be many plans, and all of them are read and checked.
-    let checked = spawn_blocking(move || {
+    let followed = followed.clone();
+    let checked = blocking(mode, move |mode| {
         mode.check_for_changes();
-        let mut followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
-        followed.grown(mode.planrun())
+        lock(&followed).grown(mode.planrun())
     });
-    let runs = checked.await.ok()?;
+    let runs = checked.await;
     // A change of the tools is signalled by the next wait.
     Some(Changes { tools: false, runs })
 }

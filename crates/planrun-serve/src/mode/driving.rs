@@ -14,6 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How long calls in flight are awaited when the process exits.
 const GRACE: Duration = Duration::from_secs(10);
+/// Why a run is not driven any more if nothing else is known.
+const PANICKED: &str = "what drove it has panicked, which is a defect of planrun or of a tool that is written in Rust; the run can be \
+                        resumed";
 
 /// The runs that are being driven. Clones share them.
 #[derive(Clone)]
@@ -92,20 +95,18 @@ impl DrivenRuns {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.insert(id.clone(), receiver.clone());
         drop(runs);
-        let driven = self.clone();
+        let mut watcher = Watcher {
+            driven: self.clone(),
+            run: id,
+            sender,
+            result: Err(PANICKED.to_owned()),
+        };
         tokio::spawn(async move {
-            let mut watcher = Watcher { sender };
             let result = run.drive(&mut watcher).await;
-            let result = result
+            watcher.result = result
                 .map(|driven| driven.outcome)
                 .map_err(|error| error.to_string());
-            // From now on, the status is read from the journal.
-            let mut runs = driven.runs.lock().unwrap_or_else(PoisonError::into_inner);
-            runs.remove(&id);
-            drop(runs);
-            watcher
-                .sender
-                .send_replace(RunStatus::Stopped(Arc::new(result)));
+            drop(watcher);
         });
         receiver
     }
@@ -123,9 +124,28 @@ impl DrivenRuns {
     }
 }
 
-/// Publishes the progress of a run.
+/// Publishes the progress of a run, and when it is dropped, that the run has stopped: also after a panic.
 struct Watcher {
+    driven: DrivenRuns,
+    run: String,
     sender: watch::Sender<RunStatus>,
+    result: Result<Outcome, String>,
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        // From now on, the status is read from the journal.
+        let mut runs = self
+            .driven
+            .runs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        runs.remove(&self.run);
+        drop(runs);
+        let result = std::mem::replace(&mut self.result, Err(String::new()));
+        self.sender
+            .send_replace(RunStatus::Stopped(Arc::new(result)));
+    }
 }
 
 impl Observer for Watcher {

@@ -36,6 +36,7 @@ pub use self::save::SaveError;
 use self::saved::is_tool_name;
 use self::snapshot::Snapshot;
 use crate::asking::{AskOutcome, Client, PendingQuestion};
+use crate::blocking::blocking;
 use crate::page::{Answers, Pages};
 use crate::tokens::cut;
 
@@ -132,15 +133,15 @@ impl PlanMode {
             arguments,
             client,
         } = call;
-        self.check_for_changes();
+        blocking(self, |mode| mode.check_for_changes()).await;
         let mut arguments = Arguments::new(arguments);
         let reply = match tool {
-            "search" => self.search(&mut arguments),
-            "describe" => self.describe(&mut arguments),
+            "search" => blocking(self, move |mode| mode.search(&mut arguments)).await,
+            "describe" => blocking(self, move |mode| mode.describe(&mut arguments)).await,
             "read" => self.read(&mut arguments, client).await,
             "run" => self.run(&mut arguments, client).await,
             "runs" => self.runs(&mut arguments, client).await,
-            "save" => self.save(&mut arguments),
+            "save" => blocking(self, move |mode| mode.save(&mut arguments)).await,
             other => self.saved_plan(other, arguments.take_all(), client).await,
         };
         reply.unwrap_or_else(|failed| failed)
@@ -190,15 +191,25 @@ impl PlanMode {
         inputs: Map<String, Json>,
         client: Arc<dyn Client>,
     ) -> Result<Reply, Reply> {
-        if self.snapshot()?.saved.text(name).is_some() {
+        let own = name.to_owned();
+        let is_saved = blocking(self, move |mode| {
+            Ok::<_, Error>(mode.snapshot()?.saved.text(&own).is_some())
+        });
+        if is_saved.await? {
             let plan = format!("{}{name}", saved::PREFIX);
             let run_mode = run::RunMode {
                 only_reads: false,
                 base: None,
                 format: run::ReplyFormat::Reply,
             };
-            return self.run_text(&plan, inputs, run_mode, client).await;
+            return self.run_text(plan, inputs, run_mode, client).await;
         }
+        let name = name.to_owned();
+        blocking(self, move |mode| mode.no_tool(&name, &inputs)).await
+    }
+
+    /// Refuses a call of a tool that only plans can call, or that does not exist.
+    fn no_tool(&self, name: &str, inputs: &Map<String, Json>) -> Result<Reply, Reply> {
         let index = self.planrun.workspace()?.catalog(None);
         let mut paths = index.signatures().map(|tool| tool.path());
         if let Some(path) = paths.find(|path| path == name) {

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::run::{POLL_INTERVAL, ReplyFormat, WaitOptions};
 use super::{Call, PlanMode, Reply, definitions};
 use crate::asking::{AskChannel, AskMode, AskOutcome, Client, PendingQuestion};
+use crate::blocking::blocking;
 use crate::tokens::cut;
 
 /// Maximum size of a client's name, in bytes.
@@ -116,7 +117,7 @@ impl PlanMode {
     }
 
     /// Asks by one channel after the other until a person reacts. Returns true if the person has opened the page.
-    async fn ask(&self, question: &PendingQuestion, client: &dyn Client) -> bool {
+    async fn ask(self: &Arc<Self>, question: &PendingQuestion, client: &dyn Client) -> bool {
         let mut next = self.first_channel(question, client).await;
         while let Some(current) = next {
             let outcome = client.ask(question, &current).await;
@@ -126,7 +127,9 @@ impl PlanMode {
             }
             if outcome.is_from_person() {
                 // If the answer is refused, the question stays open.
-                let _ = self.accept(question, outcome, &channel(client));
+                let (question, channel) = (question.clone(), channel(client));
+                let accepted = move |mode: &Arc<Self>| mode.accept(&question, outcome, &channel);
+                let _ = blocking(self, accepted).await;
                 return false;
             }
             next = match current {
@@ -187,7 +190,8 @@ impl PlanMode {
         } else {
             ReplyFormat::Reply
         };
-        let open = match self.planrun.questions(run) {
+        let id = run.to_owned();
+        let open = match blocking(self, move |mode| mode.planrun.questions(&id)).await {
             Ok(open) => open.questions().into_iter().find(|(own, _)| **own == *path),
             Err(error) => return error.into(),
         };
@@ -205,7 +209,10 @@ impl PlanMode {
                 // The answer on the page is waited for together with the run.
                 Some(AskOutcome::Opened) => self.pages.mark_opened(run, &path),
                 Some(outcome) if outcome.is_from_person() => {
-                    if let Err(error) = self.accept(&question, outcome, &channel(&*client)) {
+                    let channel = channel(&*client);
+                    let accepted =
+                        blocking(self, move |mode| mode.accept(&question, outcome, &channel));
+                    if let Err(error) = accepted.await {
                         return Reply::Failed(format!(
                             "The answer was rejected: {error}. `{}` cancels the run.",
                             command(&format!("runs cancel {run}"))

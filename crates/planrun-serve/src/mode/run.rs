@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_core::journal::Grant;
 use planrun_core::run::Outcome;
+use planrun_lang::bounds::Bounds;
 use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
 use planrun_runs::runs::{
-    CheckedPlan, ErrorKind, InputReader, PlanText, RunOptions, new_run_id, required_grant,
+    Base, CheckedPlan, Error, ErrorKind, InputReader, PlanText, RunOptions, new_run_id,
+    required_grant,
 };
 use planrun_tools::host::runtime_now;
 use serde_json::{Map, Value as Json};
+use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::approval::approval;
@@ -20,6 +24,7 @@ use super::driving::RunStatus;
 use super::saved::PREFIX;
 use super::{MAX_WAIT, PlanMode, Reply};
 use crate::asking::{Client, PendingQuestion};
+use crate::blocking::blocking;
 use crate::report;
 
 /// Polling interval of a run that another process drives.
@@ -45,6 +50,25 @@ pub(super) enum ReplyFormat {
     Report(Option<usize>),
     /// Only the run's reply, as the plan's own tool declares it.
     Reply,
+}
+
+/// A checked plan with the most that it may do, the grant that it needs for that, and the run that it repairs.
+struct Prepared {
+    plan: CheckedPlan,
+    bounds: Bounds,
+    grant: Option<Grant>,
+    base: Option<Base>,
+}
+
+/// What a run that is not driven here waits for.
+enum Standing {
+    Ended(Box<Outcome>),
+    Asks(PendingQuestion),
+    DrivenElsewhere,
+    /// Nothing, and a model may resume it.
+    Idle,
+    /// Nothing, and only a person may resume it; with its status.
+    OfPerson(String),
 }
 
 /// How a call waits for a run.
@@ -100,7 +124,7 @@ impl PlanMode {
             format: ReplyFormat::Report(arguments.optional("max_tokens")?),
         };
         arguments.done()?;
-        self.run_text(&text, inputs.unwrap_or_default(), run_mode, client)
+        self.run_text(text, inputs.unwrap_or_default(), run_mode, client)
             .await
     }
 
@@ -130,11 +154,54 @@ impl PlanMode {
 
     pub(super) async fn run_text(
         self: &Arc<Self>,
-        text: &str,
+        text: String,
         inputs: Map<String, Json>,
         run_mode: RunMode,
         client: Arc<dyn Client>,
     ) -> Result<Reply, Reply> {
+        let format = run_mode.format;
+        let prepared = blocking(self, move |mode| mode.prepared(&text, &run_mode));
+        let Prepared {
+            plan,
+            bounds,
+            grant,
+            base,
+        } = prepared.await?;
+        let mut reader = InputReader::new(&plan.plan);
+        if let Some(base) = &base {
+            reader.take_over(&base.inputs_for(&plan.plan));
+        }
+        reader.take_object(inputs)?;
+        let inputs = reader.finish()?;
+        plan.verify_contracts().await?;
+        let started = blocking(self, move |mode| {
+            let run = new_run_id(&**mode.planrun.host());
+            let approval = match grant {
+                Some(grant) => {
+                    let standing = plan.valid_grant(&mode.planrun, &grant)?;
+                    let grant = standing.unwrap_or(grant);
+                    Some(approval(&run, &plan.plan, inputs.values(), &bounds, grant))
+                }
+                None => None,
+            };
+            let options = RunOptions {
+                id: Some(run.clone()),
+                approval,
+                base,
+                drive: mode.driven.options(),
+                ..RunOptions::default()
+            };
+            let started = mode.planrun.start(&plan, inputs, options)?;
+            mode.driven.begin(started);
+            Ok::<_, Reply>(run)
+        });
+        let run = started.await?;
+        let options = WaitOptions::of_call(format);
+        self.wait_for_run(&run, client, options).await
+    }
+
+    /// Checks a plan that is to be run, and reads the run that it repairs.
+    fn prepared(&self, text: &str, run_mode: &RunMode) -> Result<Prepared, Reply> {
         let plan = self.checked(text)?;
         let bounds = plan.bounds(None);
         let grant = required_grant(&plan.plan, &bounds);
@@ -149,37 +216,16 @@ impl PlanMode {
         let base = match &run_mode.base {
             Some(run) => {
                 self.require_visible(run)?;
-                Some(self.planrun.base(run).await?)
+                Some(Handle::current().block_on(self.planrun.base(run))?)
             }
             None => None,
         };
-        let mut reader = InputReader::new(&plan.plan);
-        if let Some(base) = &base {
-            reader.take_over(&base.inputs_for(&plan.plan));
-        }
-        reader.take_object(inputs)?;
-        let inputs = reader.finish()?;
-        plan.verify_contracts().await?;
-        let run = new_run_id(&**self.planrun.host());
-        let approval = match grant {
-            Some(grant) => {
-                let standing = plan.valid_grant(&self.planrun, &grant)?;
-                let grant = standing.unwrap_or(grant);
-                Some(approval(&run, &plan.plan, inputs.values(), &bounds, grant))
-            }
-            None => None,
-        };
-        let options = RunOptions {
-            id: Some(run.clone()),
-            approval,
+        Ok(Prepared {
+            plan,
+            bounds,
+            grant,
             base,
-            drive: self.driven.options(),
-            ..RunOptions::default()
-        };
-        let started = self.planrun.start(&plan, inputs, options)?;
-        self.driven.begin(started);
-        let options = WaitOptions::of_call(run_mode.format);
-        self.wait_for_run(&run, client, options).await
+        })
     }
 
     /// Waits for a run and asks its questions through the client, as long as the answer to the call is needed.
@@ -215,48 +261,64 @@ impl PlanMode {
                     return Err(Reply::Failed(format!("run {run}: {why}")));
                 }
             }
-            let summary = self.planrun.run(run)?;
-            let is_ended = RunState::find(&summary.state).is_some_and(RunState::is_ended);
-            if is_ended {
-                self.pages.keep(run, |_| false);
-                let outcome = self.planrun.recorded(run)?.outcome().await?;
-                return Ok(reply_for(&outcome, options.format));
-            }
-            let open = self.planrun.questions(run)?.questions();
-            self.pages
-                .keep(run, |path| open.iter().any(|(own, _)| **own == *path));
-            let open = open.into_iter().next();
-            let Some((path, question)) = open else {
-                if summary.driven {
-                    if runtime_now() >= options.until {
-                        return Ok(Reply::text(self.still_running(run)));
-                    }
-                    sleep(POLL_INTERVAL).await;
-                } else if !self.planrun.recorded(run)?.is_by_model() {
-                    return Ok(Reply::text(format!(
-                        "run {run} is {}. Only a person can resume it: {}",
-                        summary.status(),
-                        command(&format!("runs resume {run}"))
-                    )));
-                } else if let Some(reply) = self.resume_idle(run, options).await? {
-                    return Ok(reply);
+            let id = run.to_owned();
+            let reply = match blocking(self, move |mode| mode.standing(&id)).await? {
+                Standing::Ended(outcome) => Some(reply_for(&outcome, options.format)),
+                Standing::Asks(question) => {
+                    self.ask_or_wait(question, client, options, &mut asked)
+                        .await
                 }
-                continue;
+                Standing::DrivenElsewhere if runtime_now() >= options.until => {
+                    Some(Reply::text(self.still_running(run)))
+                }
+                Standing::DrivenElsewhere => {
+                    sleep(POLL_INTERVAL).await;
+                    None
+                }
+                Standing::Idle => self.resume_idle(run, options).await?,
+                Standing::OfPerson(status) => Some(Reply::text(format!(
+                    "run {run} is {status}. Only a person can resume it: {}",
+                    command(&format!("runs resume {run}"))
+                ))),
             };
-            let question = PendingQuestion::new(run, &path, Arc::new(question));
-            if let Some(reply) = self
-                .ask_or_wait(question, client, options, &mut asked)
-                .await
-            {
+            if let Some(reply) = reply {
                 return Ok(reply);
             }
         }
     }
 
+    /// Returns what a run that is not driven here waits for, according to its journal.
+    fn standing(&self, run: &str) -> Result<Standing, Error> {
+        let summary = self.planrun.run(run)?;
+        if RunState::find(&summary.state).is_some_and(RunState::is_ended) {
+            self.pages.keep(run, |_| false);
+            let outcome = self.planrun.recorded(run)?.outcome();
+            return Ok(Standing::Ended(Box::new(
+                Handle::current().block_on(outcome)?,
+            )));
+        }
+        let open = self.planrun.questions(run)?.questions();
+        self.pages
+            .keep(run, |path| open.iter().any(|(own, _)| **own == *path));
+        Ok(match open.into_iter().next() {
+            Some((path, question)) => {
+                Standing::Asks(PendingQuestion::new(run, &path, Arc::new(question)))
+            }
+            None if summary.driven => Standing::DrivenElsewhere,
+            None if self.planrun.recorded(run)?.is_by_model() => Standing::Idle,
+            None => Standing::OfPerson(summary.status().to_owned()),
+        })
+    }
+
     /// Resumes a run of a model's plan that no process drives and that has no open question. Returns a reply if the run
     /// stops again immediately.
-    async fn resume_idle(&self, run: &str, options: WaitOptions) -> Result<Option<Reply>, Reply> {
-        let status = match self.driven.resume(run) {
+    async fn resume_idle(
+        self: &Arc<Self>,
+        run: &str,
+        options: WaitOptions,
+    ) -> Result<Option<Reply>, Reply> {
+        let id = run.to_owned();
+        let status = match blocking(self, move |mode| mode.driven.resume(&id)).await {
             Ok(status) => status,
             // Another process was faster.
             Err(error) if error.kind() == ErrorKind::Busy => {

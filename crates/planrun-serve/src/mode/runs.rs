@@ -8,11 +8,13 @@ use planrun_lang::diag::render::visible_line;
 use planrun_runs::journal::store::JournalError;
 use planrun_runs::runs::{Error, RunFilter};
 use planrun_tools::host::runtime_now;
+use tokio::runtime::Handle;
 
 use super::arguments::Arguments;
 use super::run::{ReplyFormat, WaitOptions};
 use super::{MAX_WAIT, PlanMode, Reply};
 use crate::asking::Client;
+use crate::blocking::blocking;
 use crate::report;
 
 /// Maximum number of listed runs.
@@ -30,12 +32,18 @@ impl PlanMode {
         let from: Option<usize> = arguments.optional("from")?;
         arguments.done()?;
         let Some(id) = id else {
-            return Ok(Reply::text(self.latest()?));
+            let latest = blocking(self, |mode| mode.latest());
+            return Ok(Reply::text(latest.await?));
         };
-        let run = self.planrun.run(&id)?.run.clone();
-        self.require_visible(&run)?;
+        let visible = blocking(self, move |mode| {
+            let run = mode.planrun.run(&id)?.run.clone();
+            mode.require_visible(&run)?;
+            Ok::<_, Reply>(run)
+        });
+        let run = visible.await?;
         if let Some(path) = path {
-            return self.part(&run, &path, from.unwrap_or_default()).await;
+            let part = move |mode: &Arc<Self>| mode.part(&run, &path, from.unwrap_or_default());
+            return blocking(self, part).await;
         }
         let wait = Duration::from_secs(seconds.unwrap_or_default()).min(MAX_WAIT);
         let options = WaitOptions {
@@ -85,8 +93,9 @@ impl PlanMode {
     }
 
     /// Returns a part of a run's reply.
-    async fn part(&self, run: &str, path: &str, from: usize) -> Result<Reply, Reply> {
-        let outcome = self.planrun.recorded(run)?.outcome().await?;
+    fn part(&self, run: &str, path: &str, from: usize) -> Result<Reply, Reply> {
+        let outcome = self.planrun.recorded(run)?.outcome();
+        let outcome = Handle::current().block_on(outcome)?;
         let Some(reply) = outcome.redacted_reply() else {
             return Err(Reply::Failed(format!(
                 "run {run} has no reply: it is {}",

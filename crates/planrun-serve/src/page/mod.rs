@@ -24,6 +24,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{OnceCell, watch};
 
 use crate::asking::{AskOutcome, PendingQuestion};
+use crate::blocking::blocking;
 
 /// Maximum number of questions with an address; after that, the oldest loses its address.
 const MAX_QUESTIONS: usize = 200;
@@ -219,7 +220,9 @@ async fn show(
     let Some((question, answers)) = pages.question(&token).zip(pages.answers.upgrade()) else {
         return page(StatusCode::NOT_FOUND, &html::notice(&html::gone()));
     };
-    let plan = answers.plan(&question.run).unwrap_or_default();
+    let run = question.run.clone();
+    let plan = blocking(&answers, move |answers| answers.plan(&run)).await;
+    let plan = plan.unwrap_or_default();
     page(StatusCode::OK, &html::question(&question, &plan))
 }
 
@@ -239,8 +242,15 @@ async fn answer(
     let Some((question, answers)) = pages.question(&token).zip(pages.answers.upgrade()) else {
         return page(StatusCode::NOT_FOUND, &html::notice(&html::gone()));
     };
-    let answered = form::read(&question, &body)
-        .and_then(|value| answers.accept(&question, AskOutcome::Answer(value), "page"));
+    let answered = match form::read(&question, &body) {
+        Ok(value) => {
+            let (question, answer) = (question.clone(), AskOutcome::Answer(value));
+            let accepted =
+                move |answers: &Arc<dyn Answers>| answers.accept(&question, answer, "page");
+            blocking(&answers, accepted).await
+        }
+        Err(why) => Err(why),
+    };
     match answered {
         Ok(()) => {
             pages.keep(&question.run, |path| *path != *question.path);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use planrun_lang::diag::render::is_hidden;
+use planrun_lang::characters::is_hidden;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use serde_json::{Serializer, Value as Json};

@@ -9,6 +9,7 @@ mod runtime_clock;
 mod virtual_clock;
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -117,4 +118,12 @@ pub trait Host: PathResolver {
     /// # Errors
     /// Returns any error of the file system.
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+    /// Waits until no other process holds the lock of a file, and holds it until the result is dropped. The file is
+    /// created if it does not exist, and only the user can access it. `None` if no other process can access these files.
+    ///
+    /// # Errors
+    /// Returns any error of the file system.
+    fn lock(&self, _path: &Path) -> io::Result<Option<File>> {
+        Ok(None)
+    }
 }

@@ -2,6 +2,7 @@
 //! when it started, even if the files change later.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +22,9 @@ pub struct Pins {
 }
 
 /// A host that reads through another host and records the results, or serves only recorded results.
+///
+/// Two things are never recorded. Environment variables may be secrets. Canonical paths decide what may be reached, so
+/// they must be those of the files that a call would reach now.
 pub struct PinnedHost {
     inner: Arc<dyn Host>,
     pins: Mutex<Pins>,
@@ -64,15 +68,15 @@ impl PinnedHost {
         part: impl Fn(&mut Pins) -> &mut BTreeMap<PathBuf, T>,
         read: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<T> {
-        let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        let pins = || self.pins.lock().unwrap_or_else(PoisonError::into_inner);
         if self.closed {
-            return part(&mut pins)
+            return part(&mut pins())
                 .get(path)
                 .cloned()
                 .ok_or_else(|| io::ErrorKind::NotFound.into());
         }
         let found = read()?;
-        part(&mut pins).insert(path.to_owned(), found.clone());
+        part(&mut pins()).insert(path.to_owned(), found.clone());
         Ok(found)
     }
 }
@@ -147,12 +151,28 @@ impl Host for PinnedHost {
             || self.inner.list_folder(path),
         )
     }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<File>> {
+        self.inner.lock(path)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::host::MemoryHost;
+
+    #[test]
+    fn others_can_read_while_a_file_is_read() {
+        let host = PinnedHost::recording(Arc::new(MemoryHost::new(1)));
+        let path = Path::new("/slow");
+        let read = || {
+            assert!(host.pins.try_lock().is_ok());
+            Ok("text".to_owned())
+        };
+        host.pinned(path, |pins| &mut pins.files, read).unwrap();
+        assert_eq!(host.pins().files[path], "text");
+    }
 
     #[test]
     fn what_was_read_stays_as_it_was() {

@@ -110,6 +110,16 @@ impl Host for RealHost {
         paths.sort();
         Ok(paths)
     }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<File>> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path)?;
+        file.lock()?;
+        Ok(Some(file))
+    }
 }
 
 /// Opens a regular file. Pipes are refused because reading would wait for a writer, devices because they may never end.

@@ -16,6 +16,7 @@ mod project_limit;
 mod required_permission;
 mod server;
 mod server_pool;
+mod shared;
 mod system;
 mod transport;
 

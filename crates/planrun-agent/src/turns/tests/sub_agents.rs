@@ -118,6 +118,20 @@ async fn s4_19_nobody_waits_for_a_sub_agent_forever() {
 }
 
 #[tokio::test]
+async fn a_model_is_not_told_that_nothing_is_allowed_if_that_is_unknown() {
+    let bench = Bench::new("- { text: unused }").await;
+    let toolbox = Toolbox::new(&bench.setup.planrun, None, "").unwrap();
+    let allowed = "Current Allowed URIs: read [\"notes\"], write [\"notes\"], net []";
+    assert_eq!(toolbox.reach(), allowed);
+    std::fs::write(bench.place.path().join("planrun.yaml"), "allow: [").unwrap();
+    let unknown = toolbox.reach();
+    assert!(
+        unknown.contains("unknown") && unknown.contains("planrun.yaml"),
+        "{unknown}"
+    );
+}
+
+#[tokio::test]
 async fn what_a_run_may_reach_stays_narrow_whoever_resumes_it() {
     let bench = Bench::new("- { text: unused }").await;
     let grant = Grant {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::characters::is_hidden;
+
 /// Escapes every control and invisible character, line breaks and tabs included, so that the text is on one line.
 #[must_use]
 pub fn visible_line(text: &str) -> Cow<'_, str> {
@@ -116,26 +118,6 @@ fn push_escape(out: &mut String, character: char) {
         '\t' => out.push_str("\\t"),
         other => out.extend(other.escape_unicode()),
     }
-}
-
-/// Returns true for control characters, directional marks, zero-width and other format characters, line and paragraph
-/// separators, and noncharacters, which XML does not allow.
-#[must_use]
-pub fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{180e}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{fffe}'..='\u{ffff}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use super::{Diagnostic, Severity};
 use crate::source::SourceFile;
 
 pub use diff::{colored_diff, numbered_diff, unified_diff};
-pub use escape::{escape_json, is_hidden, visible_line, visible_text, without_commands};
+pub use escape::{escape_json, visible_line, visible_text, without_commands};
 pub use github::{github, workflow_command};
 pub use human::{drawn, human};
 pub use json::{Range, json, json_findings, range};

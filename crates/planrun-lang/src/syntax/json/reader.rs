@@ -7,12 +7,12 @@ use jsonc_parser::ast::{Object, ObjectPropName, Value};
 use super::document::span;
 use super::shapes::{Choice, Key, Shape, Slot, Under, Word};
 use super::strings::{Extract, content};
+use crate::characters::is_invisible;
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, nearest};
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprKind, Name};
 use crate::syntax::place::Place;
-use crate::syntax::spelling::is_hidden;
 
 /// The key that distinguishes shapes.
 const KIND: &str = "kind";
@@ -329,7 +329,7 @@ pub(super) fn missing(place: Span) -> Expr {
 
 /// Returns true if the text can be a name of the language, if necessary in back quotes, which have no escapes.
 pub(super) fn is_name(text: &str) -> bool {
-    let is_unwritable = |c: char| c == '`' || c.is_control() || is_hidden(c);
+    let is_unwritable = |c: char| c == '`' || c.is_control() || is_invisible(c);
     !text.is_empty() && !text.chars().any(is_unwritable)
 }
 

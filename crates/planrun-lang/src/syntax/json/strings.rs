@@ -1,7 +1,7 @@
 //! Extracts plan text from JSON strings and maps its offsets back to the file.
 
+use crate::characters::is_invisible;
 use crate::source::Span;
-use crate::syntax::spelling::is_hidden;
 
 /// A text extracted from a JSON string, with the position in the file of each part.
 pub(super) struct Extract {
@@ -72,7 +72,7 @@ impl Extract {
                     }
                     // What is written as an escape stays one, so that characters that nobody can see are allowed.
                     hidden
-                        if is_hidden(hidden)
+                        if is_invisible(hidden)
                             && file.as_bytes().get(at as usize) == Some(&b'\\') =>
                     {
                         literal.push_all(&format!("\\U{:08x}", hidden as u32), at);

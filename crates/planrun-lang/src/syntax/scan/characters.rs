@@ -2,6 +2,7 @@
 
 use super::repair::Repair;
 use super::tokens::Lexer;
+use crate::characters::{is_invisible, is_joining, turns_direction};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit, Severity};
 use crate::source::Span;
@@ -27,18 +28,10 @@ pub(super) fn likeness(c: char) -> Likeness {
         '。' => same('.'),
         '–' | '—' | '−' | '‐' | '‑' => same('-'),
         '\u{ff01}'..='\u{ff5e}' => full_width(c),
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Likeness::Direction,
-        _ if is_hidden(c) || c.is_whitespace() => Likeness::Space,
+        _ if turns_direction(c) => Likeness::Direction,
+        _ if is_invisible(c) || is_joining(c) || c.is_whitespace() => Likeness::Space,
         _ => Likeness::None,
     }
-}
-
-/// Returns true for characters of zero width.
-fn is_hidden(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}'
-    )
 }
 
 /// Returns the ASCII character of a full-width form; the forms are in ASCII order, from `!` to `~`.
@@ -97,7 +90,7 @@ impl Lexer<'_> {
         let span = Span::new(start, start + c.len_utf8());
         match likeness(c) {
             Likeness::Direction => self.direction(c, span),
-            Likeness::Space if matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}') && start > 0 => {
+            Likeness::Space if is_invisible(c) && start > 0 => {
                 self.report(
                     Diagnostic::new(
                         &codes::CONFUSABLE_CHARACTER,

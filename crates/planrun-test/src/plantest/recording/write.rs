@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use planrun_lang::call::CallError;
+use planrun_lang::characters::is_hidden;
 use planrun_lang::yaml;
 use serde_json::Value as Json;
 
@@ -133,7 +134,7 @@ fn key(name: &str) -> String {
     }
 }
 
-/// Formats a string in double quotes on one line. Invisible characters and those that YAML does not allow are
+/// Formats a string in double quotes on one line. Hidden characters and those that YAML does not allow are
 /// escaped.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
@@ -144,7 +145,7 @@ fn quoted(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
-            _ if is_invisible(character) => {
+            _ if is_escaped(character) => {
                 let code = u32::from(character);
                 let _ = if code > 0xffff {
                     write!(quoted, "\\U{code:08x}")
@@ -159,9 +160,11 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-fn is_invisible(character: char) -> bool {
-    character.is_control()
-        || matches!(u32::from(character), 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xe000..=0xf8ff)
+/// Returns true for hidden characters, for others that do not look like what they are, and for those that YAML does not
+/// allow.
+fn is_escaped(character: char) -> bool {
+    is_hidden(character)
+        || matches!(character, '\u{e000}'..='\u{f8ff}')
         || u32::from(character) & 0xfffe == 0xfffe
         || (character.is_whitespace() && character != ' ')
 }

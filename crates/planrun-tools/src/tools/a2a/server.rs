@@ -8,7 +8,6 @@ use planrun_lang::call::CallError;
 use planrun_lang::permission::Permissions;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
-use tokio::sync::Mutex;
 
 use super::AgentAddress;
 use super::card::{Binding, interface, offered};
@@ -18,6 +17,7 @@ use super::wire::AgentCard;
 use crate::contract::{OfferedServer, OfferedTool};
 use crate::host::Host;
 use crate::tools::http::{HttpClient, HttpRequest, body, display_url};
+use crate::tools::shared::Shared;
 use crate::tools::{BoxFuture, PinnedTool, Server, ServerError, Transport};
 
 /// Timeout for fetching the card.
@@ -41,7 +41,7 @@ pub struct AgentServer {
     host: Arc<dyn Host>,
     client: HttpClient,
     /// `None` before the card is first needed, and after the connection was closed.
-    known: Mutex<Option<Arc<Known>>>,
+    known: Shared<Known>,
 }
 
 impl AgentServer {
@@ -60,7 +60,7 @@ impl AgentServer {
             elsewhere,
             host,
             client: permitted.map_or_else(HttpClient::default, HttpClient::within),
-            known: Mutex::new(None),
+            known: Shared::new(),
         }
     }
 
@@ -72,10 +72,12 @@ impl AgentServer {
 
     /// Returns what is known from the card, which is fetched once. Concurrent callers share one request.
     pub(super) async fn known(&self) -> Result<Arc<Known>, ServerError> {
-        let mut kept = self.known.lock().await;
-        if let Some(known) = kept.as_ref() {
-            return Ok(known.clone());
-        }
+        let known = self.known.get(|_| true, Box::pin(self.fetch())).await;
+        known.unwrap_or_else(|| Err(self.unusable("it was closed")))
+    }
+
+    /// Fetches the card for what is known from it.
+    async fn fetch(&self) -> Result<Known, ServerError> {
         let (card, url, binding, tenant) = self.card().await?;
         let agent = Agent {
             client: self.client.clone(),
@@ -88,7 +90,7 @@ impl AgentServer {
         };
         let tools = offered(card).tools.into_iter();
         let tools = tools.map(|(name, tool)| (name, Arc::new(tool))).collect();
-        Ok(kept.insert(Arc::new(Known { agent, tools })).clone())
+        Ok(Known { agent, tools })
     }
 
     /// Fetches the card, and returns it with the address, binding and tenant of the interface.
@@ -183,7 +185,7 @@ impl Server for AgentServer {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            *self.known.lock().await = None;
+            self.known.take().await;
         })
     }
 }

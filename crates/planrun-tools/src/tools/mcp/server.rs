@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Mutex;
-
 use super::connection::{Connection, ListError};
 use super::oauth::{Refusal, identify, remedy};
 use super::{McpAddress, McpTransport};
 use crate::contract::{OfferedServer, OfferedTool};
 use crate::host::Host;
 use crate::tools::credential::Credentials;
+use crate::tools::shared::Shared;
 use crate::tools::{BoxFuture, Identity, PinnedTool, ProjectLimit, Server, ServerError, Transport};
 
 /// A server that the project configures, by the name that the project gives it.
@@ -19,7 +18,7 @@ pub struct McpServer {
     limit: ProjectLimit,
     host: Arc<dyn Host>,
     /// `None` before it is first needed, and after it was closed.
-    connection: Mutex<Option<Arc<Connection>>>,
+    connection: Shared<Connection>,
     /// The tokens that are sent to it.
     credentials: Credentials,
 }
@@ -42,7 +41,7 @@ impl McpServer {
             address,
             limit,
             host,
-            connection: Mutex::new(None),
+            connection: Shared::new(),
             credentials: Credentials::default(),
         }
     }
@@ -56,17 +55,15 @@ impl McpServer {
     /// Returns the connection, which is opened if there is none or if it was lost. Concurrent callers share one
     /// connection.
     pub(super) async fn connection(&self) -> Result<Arc<Connection>, ServerError> {
-        let mut kept = self.connection.lock().await;
-        if let Some(connection) = kept.as_ref().filter(|connection| !connection.is_lost()) {
-            return Ok(connection.clone());
-        }
         let place = (&*self.name, &self.address);
         let opening = Connection::open(place, &self.limit, &self.host, &self.credentials);
-        let opened = Box::pin(opening).await.map_err(|refusal| match refusal {
+        let is_open = |connection: &Connection| !connection.is_lost();
+        let connection = self.connection.get(is_open, Box::pin(opening)).await;
+        let connection = connection.unwrap_or_else(|| Err(Refusal::Broken("it was closed".into())));
+        connection.map_err(|refusal| match refusal {
             Refusal::Denied(why) => self.denied(&why),
             Refusal::Broken(why) => self.unavailable("cannot be used", &why),
-        })?;
-        Ok(kept.insert(Arc::new(opened)).clone())
+        })
     }
 
     /// Returns the error for a refusal that a login can resolve.
@@ -137,7 +134,7 @@ impl Server for McpServer {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            let connection = self.connection.lock().await.take();
+            let connection = self.connection.take().await;
             // A call in flight keeps its connection until it has ended.
             if let Some(connection) = connection.and_then(Arc::into_inner) {
                 connection.close().await;

@@ -1,6 +1,5 @@
 //! The tokens of one login: a file that only the user can read, one for each server and issuer.
 
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,16 +122,6 @@ impl TokenFile {
         }
     }
 
-    /// Opens the lock file next to the token file, which is locked while tokens are refreshed.
-    fn lock(&self) -> io::Result<File> {
-        self.make_folder()?;
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(self.path.with_extension("lock"))
-    }
-
     fn unusable(&self, problem: &dyn std::fmt::Display) -> String {
         format!("{} cannot be used: {problem}", self.path.display())
     }
@@ -166,9 +155,12 @@ impl CredentialStore for TokenFile {
 
     /// Only one process refreshes at a time, because issuers treat a token that is used twice as stolen.
     async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
-        let locked = self.lock().map_err(|problem| self.unusable(&problem));
-        let file = locked.map_err(AuthError::CredentialStoreError)?;
-        let waiting = tokio::task::spawn_blocking(move || file.lock().map(|()| file));
+        let made = self
+            .make_folder()
+            .map_err(|problem| self.unusable(&problem));
+        made.map_err(AuthError::CredentialStoreError)?;
+        let (host, path) = (self.host.clone(), self.path.with_extension("lock"));
+        let waiting = tokio::task::spawn_blocking(move || host.lock(&path));
         let locked = waiting.await.map_err(io::Error::other).flatten();
         let file = locked.map_err(|problem| self.unusable(&problem));
         let file = file.map_err(AuthError::CredentialStoreError)?;
