@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::call::{Answer, CallError, CallOutcome, sensitive_result};
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::{Redactor, at_path, redact_json_path};
-use planrun_lang::types::{ErrorClass, Signature, Validation, sensitive_result};
+use planrun_lang::types::{ErrorClass, Signature, Validation};
 use planrun_lang::value::{Key, Map, Value};
 use rmcp::model::{CallToolResult, ContentBlock, ReadResourceResult, ResourceContents};
 use serde_json::Value as Json;
