@@ -198,14 +198,11 @@ impl Workspace {
         let environment = Error::Unusable;
         let (project, findings) =
             Project::open(&*reading, &location).map_err(|error| environment(error.to_string()))?;
-        let limit = project
-            .settings
-            .allow
-            .as_ref()
-            .map(|grant| Permissions::new(grant, &project.root, &*host));
-        let limit = limit
-            .transpose()
-            .map_err(|error| environment(format!("planrun.yaml: {error}")))?;
+        let allow = project.settings.allow.as_ref();
+        let limit = allow.map(|grant| Permissions::new(grant, &project.root, &*host));
+        let limit = limit.transpose();
+        let limit = limit.map_err(|error| environment(format!("planrun.yaml: {error}")))?;
+        let limit = limit.map(Permissions::of_project);
         let policy = Policy::from_project(&project.settings.policy);
         let policy =
             policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
