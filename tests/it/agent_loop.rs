@@ -243,3 +243,30 @@ fn files_that_a_request_brings_along_are_without_credentials() {
     let request = setup.last_request().last().unwrap().to_string();
     assert!(request.contains("the key is [redacted]"), "{request}");
 }
+
+#[test]
+fn a_model_gets_a_result_without_what_is_secret_in_it() {
+    let app = "name: desk
+tools:
+  - name: login
+    endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool'
+    effect: read
+    parameters: { type: object, properties: { user: { type: string } }, required: [user] }
+    returns: { type: object, properties: { token: { type: string, x-sensitive: true }, until: { type: string } }, required: [token, until] }
+    mock: [ { data: { token: t0ken-4711, until: later } } ]
+";
+    let turns = "- { calls: [{ name: desk_login, arguments: { user: Li } }] }\n- { text: Done. }";
+    let setup = TestProject(ModelProject::new(app, turns, &[]));
+    let output = setup.agent(&["Log in"]);
+    assert_eq!(
+        (output.status, &*output.stdout),
+        (0, "Done.\n"),
+        "{output:?}"
+    );
+    let told = json!(setup.last_request()).to_string();
+    assert!(
+        told.contains("later") && told.contains("[redacted]"),
+        "{told}"
+    );
+    assert!(!told.contains("t0ken-4711"), "{told}");
+}

@@ -92,6 +92,7 @@ mod run;
 mod runs_retry;
 mod schema;
 mod schema_cases;
+mod secret_readers;
 mod secrets;
 mod semantics;
 mod serve;

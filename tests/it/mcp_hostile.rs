@@ -224,6 +224,24 @@ fn names_and_texts_of_a_server_draw_nothing() {
 }
 
 #[test]
+fn a_tool_that_cannot_be_read_is_left_out_alone() {
+    for server in Hostile::both("no-schema", "notes.call()") {
+        let locked = server.tools(&["lock"]);
+        let warning = "warning: a tool of notes omitted: its name is empty or longer than 200 characters, or it is not described";
+        assert!(
+            locked.status == 0 && locked.stderr.contains(warning),
+            "{locked:?}"
+        );
+        let listed = server.tools(&["list"]);
+        let (call, broken) = ("notes.call", "notes.broken");
+        assert!(
+            listed.stdout.contains(call) && !listed.stdout.contains(broken),
+            "{listed:?}"
+        );
+    }
+}
+
+#[test]
 fn a_list_that_does_not_end_or_goes_too_deep_is_refused() {
     for (mode, part) in [
         ("pages", "more than 1000 pages"),

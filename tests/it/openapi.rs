@@ -297,7 +297,7 @@ fn secrets_are_redacted_by_their_place_in_failures_and_at_any_depth_of_a_result(
         let pin = format!("s3cret-{number}");
         order = json!({"id": "A1", "total": number + 1, "pin": pin, "parts": [order]});
     }
-    let fault = json!({"hint": "s3cret-hint", "of": order});
+    let fault = json!({"hint": "s3cret-hint", "of": order, "error": "s3cret-hint, s3cret-deep"});
     let (address, _) = server(vec![
         answered("200 OK", &order),
         answered("409 Conflict", &fault),

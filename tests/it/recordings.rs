@@ -423,6 +423,17 @@ test \"Nobody answers\" for hire {
         output.status == 1 && output.stderr.contains("no tool could be reached"),
         "{output:?}"
     );
+    // An old recording is kept, and does not hide that there is no new one.
+    let kept = read(&place, "recordings/hire__the_third_time.yaml");
+    let unreachable = planrun(["test", "-k", "third", "--record", "all"])
+        .variable("HR_URL", "http://127.0.0.1:1");
+    let output = unreachable.within(place.path()).run();
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(
+        output.stderr.contains("/tool cannot be reached: "),
+        "{output:?}"
+    );
+    assert_eq!(read(&place, "recordings/hire__the_third_time.yaml"), kept);
     assert!(
         !place
             .path()

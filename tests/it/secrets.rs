@@ -15,14 +15,14 @@ use serde_json::{Value as Json, json};
 use crate::support::{Output, Program, folder, planrun};
 
 /// A server that echoes whatever it gets, in every encoding.
-struct EchoServer {
-    address: String,
+pub struct EchoServer {
+    pub address: String,
     bodies: Arc<Mutex<Vec<String>>>,
     _runtime: tokio::runtime::Runtime,
 }
 
 impl EchoServer {
-    fn new(secrets: &'static [&'static str]) -> Self {
+    pub fn new(secrets: &'static [&'static str]) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -129,7 +129,7 @@ fn clean(what: &str, bytes: &[u8], secrets: &[&str]) {
     }
 }
 
-fn clean_output(what: &str, output: &Output, secrets: &[&str]) {
+pub fn clean_output(what: &str, output: &Output, secrets: &[&str]) {
     clean(what, output.stdout.as_bytes(), secrets);
     clean(what, output.stderr.as_bytes(), secrets);
 }

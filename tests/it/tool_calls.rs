@@ -9,7 +9,8 @@ use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use crate::mcp::{calling, calls, project, run};
-use crate::support::{Output, planrun};
+use crate::secrets::EchoServer;
+use crate::support::{Output, folder, planrun};
 
 fn called(place: &TempDir, tool: &str, input: &str) -> Output {
     run(
@@ -248,4 +249,89 @@ fn the_result_file_of_a_run_with_any_id_is_in_its_folder() {
             "{id}"
         );
     }
+}
+
+#[test]
+fn a_result_with_a_secret_is_given_without_it() {
+    let server = EchoServer::new(&[]);
+    let app = format!(
+        "name: vault
+tools:
+  - name: login
+    endpoint: 'http://{}/tool'
+    effect: read
+    parameters: {{ type: object, properties: {{ user: {{ type: string }} }}, required: [user] }}
+    returns: {{ type: object, properties: {{ body: {{ type: string, x-sensitive: true }} }}, required: [body] }}
+",
+        server.address
+    );
+    let place = folder([
+        ("apps/vault.yaml", &*app),
+        ("planrun.yaml", "apps: [apps/*.yaml]\n"),
+    ]);
+    let input = r#"{"user": "k1m-the-user"}"#;
+    let printed = run(&place, &["tools", "run", "vault.login", "--input", input]);
+    assert_eq!(printed.status, 0, "{printed:?}");
+    assert!(printed.stdout.contains("[redacted]"), "{printed:?}");
+    assert!(!printed.stdout.contains("k1m-the-user"), "{printed:?}");
+    let document = called(&place, "vault.login", input).json();
+    assert_eq!(document["data"]["body"], "[redacted]", "{document}");
+    let arguments = ["tools", "run", "vault.login", "--input", input, "--defer"];
+    let begun = run(&place, &arguments).json();
+    let path = place.path().join(begun["result"].as_str().unwrap());
+    let deferred = result(path.to_str().unwrap());
+    assert_eq!(deferred["data"]["body"], "[redacted]", "{deferred}");
+}
+
+#[test]
+fn a_call_without_a_permission_is_refused_with_the_setting_that_it_needs() {
+    let input = r#"{"url": "http://127.0.0.1:9/x", "headers": {"X-Api-Key": "k3y-4711"}}"#;
+    let place = folder([("planrun.yaml", "env: [NOT_SET]\n")]);
+    let refused = called(&place, "http.fetch", input);
+    let document = refused.json();
+    assert_eq!(
+        (refused.status, &document["error"]["code"]),
+        (2, &json!("permission-missing"))
+    );
+    let remedy = document["error"]["suggestion"].as_str().unwrap();
+    assert!(
+        remedy.contains("`allow: { net: […] }` to planrun.yaml"),
+        "{document}"
+    );
+    let plain = run(&place, &["tools", "run", "http.fetch", "--input", input]);
+    assert!(
+        plain
+            .stderr
+            .contains("`allow: { net: […] }` to planrun.yaml"),
+        "{plain:?}"
+    );
+
+    let place = folder([("planrun.yaml", "allow: { net: [example.com] }\n")]);
+    let denied = called(&place, "http.fetch", input).json();
+    let message = denied["error"]["message"].as_str().unwrap();
+    let remedy = "add \"127.0.0.1:9\" to `net` of `allow` in planrun.yaml";
+    assert!(message.ends_with(remedy), "{denied}");
+    let arguments = ["tools", "run", "http.fetch", "--input", input, "--defer"];
+    let begun = run(&place, &arguments);
+    assert!(!begun.stdout.contains("k3y-4711"), "{begun:?}");
+    let path = place.path().join(begun.json()["result"].as_str().unwrap());
+    result(path.to_str().unwrap());
+}
+
+#[test]
+fn a_call_that_cannot_be_made_here_is_a_document_for_programs() {
+    let app = "name: hr
+headers: { X-Token: '${NOT_SET}' }
+tools:
+  - { name: find, endpoint: 'http://127.0.0.1:9/tool', effect: read }
+";
+    let place = folder([
+        ("apps/hr.yaml", app),
+        ("planrun.yaml", "env: [NOT_SET]\napps: [apps/*.yaml]\n"),
+    ]);
+    let refused = called(&place, "hr.find", "{}");
+    let document = refused.json();
+    assert_eq!((refused.status, &document["success"]), (3, &json!(false)));
+    let message = document["error"]["message"].as_str().unwrap();
+    assert!(message.contains("NOT_SET"), "{document}");
 }

@@ -24,6 +24,8 @@ use planrun_tools::tools::{
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
+use crate::support::{folder, planrun};
+
 /// Serves a router on a free port. Returns `127.0.0.1:PORT`.
 async fn serve(router: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -589,8 +591,8 @@ fn app(address: &str) -> App {
 /// Calls `hr.create` on a server that answers with this status and body. An app needs no `allow`.
 async fn answered(status: u16, body: &'static str) -> Result<Value, CallError> {
     let status = StatusCode::from_u16(status).unwrap();
-    let address =
-        serve(Router::new().route("/tool", any(move || async move { (status, body) }))).await;
+    let answer = move || async move { (status, [(header::RETRY_AFTER, "7")], body) };
+    let address = serve(Router::new().route("/tool", any(answer))).await;
     let mut catalog = catalog(Path::new("/"), &Grant::default());
     catalog.add_app(&app(&address), &ProjectLimit::default());
     call(
@@ -618,6 +620,48 @@ async fn an_app_gets_tool_and_args_and_a_null_is_left_out() {
     let expected =
         r#"{"body":{"tool":"create","args":{"id":"WZ001","request_key":"key-1"}},"key":"key-1"}"#;
     assert_eq!(data.to_json_text(), expected);
+}
+
+#[tokio::test]
+async fn an_app_says_when_to_call_again_whether_its_reason_is_listed_or_not() {
+    for body in [
+        r#"{"success": false, "reason": "lost"}"#,
+        r#"{"success": false, "reason": "other"}"#,
+    ] {
+        let error = answered(503, body).await.unwrap_err();
+        let class = error.class.to_string();
+        assert_eq!(class, "transient.unavailable", "{body}");
+        assert_eq!(error.retry_after, Some(Duration::from_secs(7)), "{body}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_rest_tool_says_when_to_call_again() {
+    let busy = || async { ([(header::RETRY_AFTER, "1")], r#"{"error": "busy"}"#) };
+    let address = serve(Router::new().route("/find", any(busy))).await;
+    let app = format!(
+        "name: hr
+tools:
+  - name: find
+    endpoint: 'http://{address}'
+    effect: read
+    parameters: {{ type: object }}
+    request: {{ method: GET, path: /find }}
+    response: {{ error: /error }}
+    errors: [{{ reason: busy, class: transient.rate_limited }}]
+"
+    );
+    let plan =
+        "use hr plan p() -> any { step found = hr.find() retry { attempts: 2 } reply found }";
+    let place = folder([("p.plan", plan), ("apps/hr.yaml", &*app)]);
+    let run = planrun(["run", "p.plan", "--format", "ndjson"]).within(place.path());
+    let output = tokio::task::spawn_blocking(move || run.run())
+        .await
+        .unwrap();
+    assert!(
+        output.stdout.contains("\"retry_after\":\"1s\""),
+        "{output:?}"
+    );
 }
 
 #[tokio::test]

@@ -230,6 +230,11 @@ fn print_paused(run: &str, error: &StepError, terminal: Terminal) {
             command(&format!("runs patch {run} PLAN --resume")),
         ));
     }
+    if error.class == ErrorClass::Denied(Denied::Human) {
+        return terminal.note(&format!(
+            "the run {run} is paused at this step, and the refusal is final; end the run with `{end}`"
+        ));
+    }
     terminal.note(&format!(
         "the run {run} is paused at this step; try again with `{}`, or end the run with `{end}`",
         command(&format!("runs resume {run}")),

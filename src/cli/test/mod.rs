@@ -174,7 +174,7 @@ fn once(
     } else {
         files::open(&arguments.paths, project)?
     };
-    record::record_all(&mut tested, arguments, terminal)?;
+    let recorded = record::record_all(&mut tested, arguments, terminal)?;
     let (mut runs, seen) = run_all(&tested, arguments, measures);
     let options = snapshot_options(arguments)?;
     let snapshots = snapshots::settle(&RealHost, &tested, &mut runs, options, terminal)?;
@@ -218,7 +218,7 @@ fn once(
     Ok(if failed || broken || discovered || too_little {
         Exit::Findings
     } else {
-        Exit::Fine
+        recorded
     })
 }
 

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::files::Tested;
 use super::{Arguments, is_selected};
-use crate::cli::{Failure, Terminal};
+use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Workspace, new_run_id};
 use planrun_test::plantest::case::Case;
 use planrun_test::plantest::play::Live;
@@ -34,15 +34,18 @@ pub enum Record {
 /// Records the selected tests. A recording that cannot be stored ends the command, so that no further calls are made
 /// whose answers might be lost.
 ///
+/// Returns the exit code unless a test fails: the environment is unsuitable if a selected test could not be recorded.
+///
 /// # Errors
 /// Returns an error if a recording cannot be written, or the mock of the apps cannot start.
 pub(super) fn record_all(
     tested: &mut Tested,
     arguments: &Arguments,
     terminal: Terminal,
-) -> Result<(), Failure> {
+) -> Result<Exit, Failure> {
+    let mut complete = true;
     if arguments.record == Record::None {
-        return Ok(());
+        return Ok(Exit::Fine);
     }
     for project in 0..tested.workspaces.len() {
         let doubles = if arguments.mock {
@@ -52,14 +55,18 @@ pub(super) fn record_all(
         };
         for file in 0..tested.files.len() {
             if tested.files[file].project == project && tested.files[file].suite.broken.is_empty() {
-                record_file(tested, file, (arguments, doubles.as_ref()), terminal)?;
+                complete &= record_file(tested, file, (arguments, doubles.as_ref()), terminal)?;
             }
         }
         if let Some(doubles) = doubles {
             doubles.stop();
         }
     }
-    Ok(())
+    Ok(if complete {
+        Exit::Fine
+    } else {
+        Exit::Environment
+    })
 }
 
 fn record_file(
@@ -67,7 +74,8 @@ fn record_file(
     index: usize,
     (arguments, doubles): (&Arguments, Option<&Doubles>),
     terminal: Terminal,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
+    let mut complete = true;
     let file = &tested.files[index];
     let selected = file
         .suite
@@ -108,9 +116,9 @@ fn record_file(
             &case,
             live,
         );
-        keep(tested, index, &case, played, terminal)?;
+        complete &= keep(tested, index, &case, played, terminal)?;
     }
-    Ok(())
+    Ok(complete)
 }
 
 /// Returns the case with the recording that is to be kept; `None` if the case is not to be recorded. `recorded` is
@@ -126,22 +134,24 @@ fn to_record(case: Case, recorded: Option<bool>, record: Record) -> Option<Case>
     }
 }
 
+/// Saves what was recorded. Returns false if there is nothing to save, because no tool could be reached.
 fn keep(
     tested: &mut Tested,
     index: usize,
     case: &Case,
     session: Session,
     terminal: Terminal,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let suite = &mut tested.files[index].suite;
     let path = suite.recordings.path(case);
     let display = visible_line(&path.to_string_lossy()).into_owned();
     let title = visible_line(&case.title()).into_owned();
-    if session.calls > 0 && !session.arrived {
+    if let Some(why) = &session.unreachable {
         terminal.error(&format!(
-            "{title}: no tool could be reached, so nothing is recorded in `{display}`"
+            "{title}: no tool could be reached, so nothing is recorded in `{display}`: {}",
+            visible_line(why)
         ));
-        return Ok(());
+        return Ok(false);
     }
     let about = about(suite.source.name(), case);
     suite
@@ -154,7 +164,7 @@ fn keep(
             counted(session.calls, "call")
         ));
     }
-    Ok(())
+    Ok(true)
 }
 
 fn about(plan_file: &str, case: &Case) -> Vec<String> {

@@ -83,14 +83,14 @@ impl Renewal {
 
 /// Returns the message about a server's tools that are left out; `None` if there are none.
 fn unusable(server: &str, left_out: usize) -> Option<String> {
-    let (what, their) = match left_out {
+    let (what, their, they) = match left_out {
         0 => return None,
-        1 => ("a tool".to_owned(), "its name is"),
-        more => (format!("{more} tools"), "their names are"),
+        1 => ("a tool".to_owned(), "its name is", "it is"),
+        more => (format!("{more} tools"), "their names are", "they are"),
     };
     let most = OfferedServer::MAX_NAME;
     Some(format!(
-        "{what} of {server} omitted: {their} empty or longer than {most} characters"
+        "{what} of {server} omitted: {their} empty or longer than {most} characters, or {they} not described as the protocol requires (no `inputSchema`)"
     ))
 }
 

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use planrun_lang::call::sensitive_arguments;
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::nearest;
-use planrun_lang::diag::render::{command, visible_line};
-use planrun_lang::secrets::redact_json_path;
-use planrun_lang::sema::{inputs_of_call, plan_of_call};
-use planrun_lang::source::SourceFile;
+use planrun_lang::diag::render::{FileReport, command, visible_line};
+use planrun_lang::secrets::redact_json_paths;
+use planrun_lang::sema::inputs_of_call;
+use planrun_lang::value::Value;
 use planrun_runs::runs::{
     CheckedPlan, Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace, call_status,
 };
@@ -123,18 +124,36 @@ pub(super) fn run(
                 },
             )
         }
-        Format::Json => {
-            let output = OutputOptions::plain(terminal);
-            let options = RunOptions::default();
-            let cancel = options.drive.cancel.clone();
-            let run = planrun.start(&call.plan, call.inputs, options)?;
-            // The progress is printed for people on standard error, the result for programs on standard output.
-            let (driven, written) = drive_with_progress(run, cancel, output)?;
-            terminal.print_document(&call_status(&driven.outcome, &workspace.location.folder))?;
-            print_messages(&driven.outcome, None, output);
-            written.map(|()| exit_of(&driven.outcome))
-        }
+        Format::Json => run_as_document(&planrun, call, &workspace.location.folder, terminal),
     }
+}
+
+/// Makes a call and prints one JSON object, also if it cannot be made here.
+fn run_as_document(
+    planrun: &Planrun,
+    call: Call,
+    folder: &Path,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let output = OutputOptions::plain(terminal);
+    let options = RunOptions::default();
+    let cancel = options.drive.cancel.clone();
+    let run = planrun.start(&call.plan, call.inputs, options);
+    // The progress is printed for people on standard error, the result for programs on standard output.
+    let driven = run
+        .map_err(Failure::from)
+        .and_then(|run| drive_with_progress(run, cancel, output));
+    let (driven, written) = match driven {
+        Err(Failure::Environment(message)) => {
+            let refusal = Refusal::new("environment", &message);
+            terminal.print_document(&refusal.document())?;
+            return Ok(Exit::Environment);
+        }
+        driven => driven?,
+    };
+    terminal.print_document(&call_status(&driven.outcome, folder))?;
+    print_messages(&driven.outcome, None, output);
+    written.map(|()| exit_of(&driven.outcome))
 }
 
 impl Call {
@@ -152,32 +171,18 @@ impl Call {
             return Ok(Err(unknown(&arguments.tool, &catalog)));
         };
         let names: Vec<&str> = given.keys().map(String::as_str).collect();
-        let text = plan_of_call(tool, &names);
-        let source = SourceFile::new("the call", text);
-        let checked = workspace.clone().checked(source).choose(None)?;
-        let Some(plan) = checked.plan else {
-            let mut found = checked.report.diagnostics.iter();
-            return Ok(Err(found.find(|found| found.is_error()).map_or_else(
-                || {
-                    Refusal::new(
-                        "project",
-                        &format!(
-                            "the project has errors; run `{}` for details",
-                            command("check")
-                        ),
-                    )
-                },
-                Refusal::of,
-            )));
+        let plan = match workspace.clone().checked_call(tool, &names).plan(None) {
+            Ok(plan) => plan,
+            Err(Error::Findings(reports)) => return Ok(Err(Refusal::of_findings(&reports))),
+            Err(error) => return Err(error.into()),
         };
         let inputs = inputs_of_call(tool, given.clone()).collect();
         let ready = plan.ready().and_then(|()| plan.inputs(inputs));
         match ready {
             Ok(inputs) => {
                 let mut arguments = Json::Object(given);
-                for path in &tool.sensitive {
-                    redact_json_path(&mut arguments, path);
-                }
+                let secret = sensitive_arguments(tool, &Value::from_json(&arguments));
+                redact_json_paths(&mut arguments, &secret);
                 Ok(Ok(Self {
                     plan,
                     inputs,
@@ -251,6 +256,19 @@ fn unknown(name: &str, catalog: &Catalog) -> Refusal {
 }
 
 impl Refusal {
+    /// Refuses because of errors: those in the call itself, which are in the last report, or those in the project.
+    fn of_findings(reports: &[FileReport]) -> Self {
+        let mut own = reports.last().into_iter().flat_map(|own| &own.diagnostics);
+        own.find(|found| found.is_error()).map_or_else(
+            || {
+                let check = command("check");
+                let message = format!("the project has errors; run `{check}` for details");
+                Self::new("project", &message)
+            },
+            Self::of,
+        )
+    }
+
     fn new(code: &'static str, message: &str) -> Self {
         Self {
             code,
@@ -279,15 +297,19 @@ impl Refusal {
                 Err(Failure::Usage(visible_line(&text).into_owned()))
             }
             Format::Json => {
-                let error = json!({
-                    "code": self.code,
-                    "message": self.message,
-                    "suggestion": self.suggestion,
-                    "similar": self.similar,
-                });
-                terminal.print_document(&json!({ "success": false, "error": error }))?;
+                terminal.print_document(&self.document())?;
                 Ok(Exit::Usage)
             }
         }
+    }
+
+    fn document(&self) -> Json {
+        let error = json!({
+            "code": self.code,
+            "message": self.message,
+            "suggestion": self.suggestion,
+            "similar": self.similar,
+        });
+        json!({ "success": false, "error": error })
     }
 }

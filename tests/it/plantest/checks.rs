@@ -393,6 +393,34 @@ test \"input\" for p {
     assert_eq!(told, 2);
 }
 
+/// The name of a header tells that its value is secret, even if it is too short to be found elsewhere.
+#[test]
+fn credentials_of_requests_are_not_shown() {
+    for token in ["t0ken-4711", "ab"] {
+        let text = format!(
+            "use http
+
+plan p(token: string) -> any {{
+    allow {{ net: [\"api.example.com\"] }}
+    step a = http.fetch(url: \"https://api.example.com/\", headers: {{ authorization: \"Bearer ${{token}}\" }})
+    reply a.body
+}}
+test \"unanswered\" for p {{
+    given {{ token: \"{token}\" }}
+}}
+"
+        );
+        let bench = super::kit::bench(&text);
+        let ran = bench.run(planrun_test::plantest::suite::SuiteOptions::default());
+        let [fault] = ran[0].faults.as_slice() else {
+            panic!("{:#?}", ran[0].faults);
+        };
+        let help = fault.help.as_deref().unwrap_or_default();
+        assert!(help.contains("\"authorization\":\"[redacted]\""), "{help}");
+        assert!(!help.contains(token), "{help}");
+    }
+}
+
 /// What the plan makes of the failed call does not hide it.
 #[test]
 fn a_mock_without_a_value_fails_its_test() {

@@ -474,6 +474,34 @@ async fn a_refusal_is_not_asked_again_by_resuming() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_was_not_allowed_is_made_again_by_resuming_whatever_a_person_has_refused() {
+    let text = plan(
+        "step one = a.flaky()
+         step two = a.make() confirm \"Really?\"
+         reply [one, two]",
+    );
+    let denied = after(10, Fail("denied.policy", No));
+    let mut world = world(0).tool("a.flaky", [denied, give(json!(5))]);
+    let paused = world.run(&text).await;
+    assert_eq!(paused.outcome.state.name(), "paused");
+    world.answers = vec![("two.confirm", json!(false))];
+    let again = world.run(&text).await;
+    assert_eq!(
+        (
+            again.outcome.state.name(),
+            again.calls("a.flaky").len(),
+            again.calls("a.make").len()
+        ),
+        ("paused", 2, 0)
+    );
+    let last = world.run(&text).await;
+    assert_eq!(
+        (last.calls("a.flaky").len(), last.calls("a.make").len()),
+        (2, 0)
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn retries_that_are_used_up_pause_where_the_step_says_so() {
     let text = format!(
         "{TOOLS}\nplan p() {{ step one = a.flaky() retry {{ attempts: 2, on: [tool.busy], on_exhausted: pause }} reply one }}"

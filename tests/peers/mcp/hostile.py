@@ -33,6 +33,8 @@ def tools(cursor):
             deep = {"type": "object", "properties": {"a": deep}}
         return {"tools": [PLAIN, {**PLAIN, "name": "deep", "inputSchema": deep},
                           {**PLAIN, "name": "none", "inputSchema": {"type": "array", "minItems": "many"}}]}
+    if mode == "no-schema":
+        return {"tools": [PLAIN, {"name": "broken", "description": "It has no schema."}]}
     return {"tools": [PLAIN]}
 
 

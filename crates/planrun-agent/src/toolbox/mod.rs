@@ -13,11 +13,10 @@ use planrun_lang::diag::closest;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
-use planrun_lang::sema::plan_of_call;
 use planrun_lang::types::Signature;
 use planrun_models::model::{Message, OfferedTool};
 use planrun_runs::driver::Asker;
-use planrun_runs::runs::{Error, PlanText, Planrun};
+use planrun_runs::runs::{Error, Planrun};
 use planrun_serve::asking::{AskChannel, AskMode, AskOutcome, Client, PendingQuestion};
 use planrun_serve::mode::{Call, PlanMode, Reply};
 use planrun_tools::tools::FileAccess;
@@ -213,9 +212,8 @@ impl Toolbox {
         cancel: &CancellationToken,
     ) -> Called {
         let given: Vec<&str> = arguments.keys().map(String::as_str).collect();
-        let text = PlanText::new("the call", &plan_of_call(tool, &given));
-        let checked = self.planrun().check(text);
-        match checked.and_then(|checked| checked.plan(None)) {
+        let workspace = self.planrun().workspace().map(Arc::new);
+        match workspace.and_then(|own| own.checked_call(tool, &given).plan(None)) {
             Ok(plan) => {
                 let shape = Shape::Call(tool);
                 self.start(&plan, arguments, (run, shape), cancel).await

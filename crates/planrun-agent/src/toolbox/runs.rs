@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use planrun_core::journal::StepError;
 use planrun_core::run::{Approval, Outcome};
+use planrun_lang::call::sensitive_arguments;
 use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::protocol::RunState;
 use planrun_lang::secrets::redact_paths;
@@ -236,7 +237,7 @@ fn describe_arguments(arguments: &Map<String, Json>, tool: &Signature) -> String
     let inbox = command("runs inbox --format json");
     let mut text = format!("\nIts arguments (in full: {inbox}):");
     let arguments = Value::from_json(&Json::Object(arguments.clone()));
-    let redacted = redact_paths(&arguments, &tool.sensitive).to_json();
+    let redacted = redact_paths(&arguments, &sensitive_arguments(tool, &arguments)).to_json();
     for (name, value) in redacted.as_object().into_iter().flatten() {
         let value = value.to_string();
         let _ = write!(text, "\n| {}: {}", visible_line(name), visible_line(&value));

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use planrun_lang::builtins::FailureKind;
-use planrun_lang::call::Answer;
+use planrun_lang::call::{Answer, sensitive_arguments};
 use planrun_lang::eval::EvalError;
 use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::{Call, PlanParameter};
 use planrun_lang::types::{
-    ErrorClass, Signature, Type, Validation, check_value, convert, decode, encode,
-    sensitive_arguments, without_absent,
+    ErrorClass, Signature, Type, Validation, check_value, convert, decode, encode, without_absent,
 };
 use planrun_lang::value::{Key, Value};
 use serde_json::{Map, Value as Json};

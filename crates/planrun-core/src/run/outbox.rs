@@ -13,9 +13,6 @@ use super::frame::Microseconds;
 use super::recording::Recording;
 use crate::journal::{AnswerError, Event, EventKind, Question, Summary};
 
-/// Schemes that precede a credential in a header.
-const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
-
 /// Minimum time between two summaries of a run that continues. Each makes a commit of the journal larger.
 const SUMMARY_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -122,17 +119,8 @@ impl Outbox {
 
     /// Registers the values at these paths as secrets, which are redacted wherever they occur.
     pub(super) fn note_secrets(&mut self, value: &Value, paths: &[Arc<str>]) {
-        let redactor = &mut self.redactor;
         for path in paths {
-            at_path(value, path, &mut |secret| {
-                let header = secret.as_str().and_then(|text| text.split_once(' '));
-                if let Some((_, rest)) =
-                    header.filter(|(scheme, _)| SCHEMES.contains(&&*scheme.to_ascii_lowercase()))
-                {
-                    redactor.add(rest);
-                }
-                redactor.add_value(secret);
-            });
+            at_path(value, path, &mut |secret| self.redactor.add_value(secret));
         }
     }
 

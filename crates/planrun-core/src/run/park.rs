@@ -96,18 +96,15 @@ impl Parking {
         (!busy).then(|| Interruption::Failed(error.clone()))
     }
 
-    /// Retries the parked steps, because the run was resumed. None is retried if one of them was refused.
+    /// Retries the parked steps, because the run was resumed, except for those that a person has refused. A permission may
+    /// have changed since: it is checked again before the call.
     pub(super) fn retry_failed(&mut self, ctx: &mut Context, tasks: &mut Tasks) {
-        let again = |error: &Arc<StepError>| {
-            !matches!(
-                error.class,
-                ErrorClass::Denied(Denied::Policy | Denied::Human)
-            )
-        };
-        if !self.steps.values().all(again) {
-            return;
-        }
-        let failed: Vec<NodeRef> = self.steps.keys().copied().collect();
+        let refused = ErrorClass::Denied(Denied::Human);
+        let failed = self
+            .steps
+            .iter()
+            .filter(|(_, error)| error.class != refused);
+        let failed: Vec<NodeRef> = failed.map(|(at, _)| *at).collect();
         for at in failed {
             self.retry(ctx, tasks, at);
         }

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use planrun_lang::call::{sensitive_arguments, sensitive_result};
 use planrun_lang::sema::{Step, StepKind};
-use planrun_lang::types::{sensitive_arguments, sensitive_result};
 use planrun_lang::value::{Value, path_below};
 
 use crate::journal::Waiting;

@@ -1,11 +1,14 @@
-//! The outcome of a tool call: an answer, or a failure that records how far the attempt got.
+//! The outcome of a tool call: an answer, or a failure that records how far the attempt got; and what is sensitive in
+//! arguments and results.
 
 mod details;
+mod sensitive;
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 pub use details::{Details, MAX_DETAILS};
+pub use sensitive::{named_values, sensitive_arguments, sensitive_result};
 
 use crate::permission::Denial;
 use crate::protocol::Sent;

@@ -4,6 +4,7 @@
 
 mod paths;
 mod pattern;
+mod remedy;
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeSet;
@@ -17,6 +18,8 @@ use pattern::{
     HostPattern, ProgramPattern, ToolPattern, agent_names, host_pattern, is_internal, path_globs,
     program_pattern, tool_pattern,
 };
+use remedy::{Place, remedy};
+pub use remedy::{entry, quoted};
 
 /// The folder of a project in which planrun keeps its own data.
 pub const OWN_FOLDER: &str = ".planrun";
@@ -97,6 +100,8 @@ pub struct Denial {
 
 #[derive(Clone, Debug)]
 struct Compiled {
+    /// Whether it is that of planrun.yaml.
+    of_project: bool,
     net: Vec<HostPattern>,
     read: Vec<GlobMatcher>,
     write: Vec<GlobMatcher>,
@@ -131,6 +136,7 @@ impl Permissions {
                 .collect())
         };
         let compiled = Compiled {
+            of_project: false,
             net: grant
                 .net
                 .iter()
@@ -158,6 +164,15 @@ impl Permissions {
         })
     }
 
+    /// Returns the same permissions as those that planrun.yaml grants.
+    #[must_use]
+    pub fn of_project(mut self) -> Self {
+        for grant in &mut self.grants {
+            grant.of_project = true;
+        }
+        self
+    }
+
     /// Returns the intersection: a plan is limited by its project, a sub-plan by its caller.
     #[must_use]
     pub fn within(&self, outer: &Self) -> Self {
@@ -176,16 +191,15 @@ impl Permissions {
     /// If it is not. The denial names the setting that would allow it.
     pub fn net(&self, url: &Url) -> Result<(), Denial> {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
-            return Err(denied("net", "", &format!("the URL {url} has no host")));
+            return Err(Denial {
+                message: format!("the URL {url} has no host"),
+            });
         };
-        if self.all(|grant| grant.net.iter().any(|pattern| pattern.matches(url))) {
-            return Ok(());
-        }
-        Err(denied(
-            "net",
-            &format!("{host}:{port}"),
+        self.require(
+            |grant| grant.net.iter().any(|pattern| pattern.matches(url)),
+            ("net", &format!("{host}:{port}")),
             &format!("requests to {host}:{port} are not allowed"),
-        ))
+        )
     }
 
     /// Checks whether a request to `url` may connect to this address, to which its host has resolved. [`Self::net`] has
@@ -200,17 +214,17 @@ impl Permissions {
             (here && pattern.is_localhost() && pattern.matches(url))
                 || pattern.matches_address(url, address)
         };
-        if !is_internal(address) || self.all(|grant| grant.net.iter().any(names)) {
+        if !is_internal(address) {
             return Ok(());
         }
         let place = SocketAddr::new(address, url.port_or_known_default().unwrap_or_default());
-        Err(denied(
-            "net",
-            &place.to_string(),
+        self.require(
+            |grant| grant.net.iter().any(names),
+            ("net", &place.to_string()),
             &format!(
                 "{name} resolves to {address}, an address of this machine or its network, which must be listed explicitly"
             ),
-        ))
+        )
     }
 
     /// Checks whether this file may be read. The path must be canonical, so that links cannot lead out of the allowed
@@ -221,16 +235,11 @@ impl Permissions {
     /// machine.
     pub fn read(&self, path: &Path, written: &str) -> Result<(), Denial> {
         outside_own_folder(path, written)?;
-        let allowed = self.all(|grant| matches_path(&grant.read, path));
-        if allowed {
-            Ok(())
-        } else {
-            Err(denied(
-                "read",
-                written,
-                &format!("reading {written} is not allowed"),
-            ))
-        }
+        self.require(
+            |grant| matches_path(&grant.read, path),
+            ("read", written),
+            &format!("reading {written} is not allowed"),
+        )
     }
 
     /// Checks whether this file may be written. The path must be canonical, so that links cannot lead out of the
@@ -241,16 +250,11 @@ impl Permissions {
     /// machine.
     pub fn write(&self, path: &Path, written: &str) -> Result<(), Denial> {
         outside_own_folder(path, written)?;
-        let allowed = self.all(|grant| matches_path(&grant.write, path));
-        if allowed {
-            Ok(())
-        } else {
-            Err(denied(
-                "write",
-                written,
-                &format!("writing {written} is not allowed"),
-            ))
-        }
+        self.require(
+            |grant| matches_path(&grant.write, path),
+            ("write", written),
+            &format!("writing {written} is not allowed"),
+        )
     }
 
     /// Checks whether this program may be run.
@@ -258,15 +262,12 @@ impl Permissions {
     /// # Errors
     /// If it may not. The denial names the setting that would allow it.
     pub fn run(&self, program: &ReachedProgram) -> Result<(), Denial> {
-        if self.all(|grant| grant.run.iter().any(|pattern| pattern.matches(program))) {
-            return Ok(());
-        }
         let written = program.written();
-        Err(denied(
-            "run",
-            written,
+        self.require(
+            |grant| grant.run.iter().any(|pattern| pattern.matches(program)),
+            ("run", written),
             &format!("running {written} is not allowed"),
-        ))
+        )
     }
 
     /// Checks whether programs may see this environment variable.
@@ -274,16 +275,11 @@ impl Permissions {
     /// # Errors
     /// If they may not. The denial names the setting that would allow it.
     pub fn env(&self, name: &str) -> Result<(), Denial> {
-        let allowed = self.all(|grant| grant.env.contains(name));
-        if allowed {
-            Ok(())
-        } else {
-            Err(denied(
-                "env",
-                name,
-                &format!("setting the variable {name} is not allowed"),
-            ))
-        }
+        self.require(
+            |grant| grant.env.contains(name),
+            ("env", name),
+            &format!("setting the variable {name} is not allowed"),
+        )
     }
 
     /// Checks whether a tool may be called. Tools of `sys` access nothing outside the run and are always allowed.
@@ -297,7 +293,7 @@ impl Permissions {
         }
         let path = format!("{namespace}.{name}");
         let what = format!("calling {path} is not allowed");
-        Err(denied("tools", &path, &what))
+        Err(denied(&what, ("tools", &path), Place::Plan))
     }
 
     /// Checks whether any tool of this namespace may be called.
@@ -311,7 +307,7 @@ impl Permissions {
         }
         let path = format!("{namespace}.*");
         let what = format!("calling tools of {namespace} is not allowed");
-        Err(denied("tools", &path, &what))
+        Err(denied(&what, ("tools", &path), Place::Plan))
     }
 
     /// Checks whether an agent may be called.
@@ -324,7 +320,7 @@ impl Permissions {
             return Ok(());
         }
         let what = format!("calling the agent {namespace} is not allowed");
-        Err(denied("agents", namespace, &what))
+        Err(denied(&what, ("agents", namespace), Place::Plan))
     }
 
     /// Returns true if calls of tools or agents are restricted.
@@ -353,19 +349,31 @@ impl Permissions {
             .filter(|name| self.env(name).is_ok())
     }
 
-    fn all(&self, allows: impl Fn(&Compiled) -> bool) -> bool {
-        !self.grants.is_empty() && self.grants.iter().all(allows)
+    /// Checks that all grants allow something. The denial says what to add to the lists `setting` of those that do not, so
+    /// that they cover what is `written`.
+    fn require(
+        &self,
+        allows: impl Fn(&Compiled) -> bool,
+        (setting, written): (&str, &str),
+        what: &str,
+    ) -> Result<(), Denial> {
+        let lacking = self.grants.iter().filter(|grant| !allows(grant));
+        let (project, plan): (Vec<_>, Vec<_>) = lacking.partition(|grant| grant.of_project);
+        let place = match (plan.is_empty(), project.is_empty()) {
+            (true, true) if !self.grants.is_empty() => return Ok(()),
+            (true, false) => Place::Project,
+            (false, false) => Place::Both,
+            (_, true) => Place::Plan,
+        };
+        Err(denied(what, (setting, written), place))
     }
 }
 
-fn denied(setting: &str, pattern: &str, what: &str) -> Denial {
-    let message = if pattern.is_empty() {
-        what.to_owned()
-    } else {
-        let quoted = serde_json::Value::from(pattern);
-        format!("{what}; to allow it, write `allow {{ {setting}: [{quoted}] }}` in the plan")
-    };
-    Denial { message }
+fn denied(what: &str, (setting, written): (&str, &str), place: Place) -> Denial {
+    let remedy = remedy(setting, written, place);
+    Denial {
+        message: format!("{what}; {remedy}"),
+    }
 }
 
 /// Denies access to planrun's own data: no plan reads or changes the records of its runs, whatever is allowed.
@@ -373,11 +381,11 @@ fn outside_own_folder(path: &Path, written: &str) -> Result<(), Denial> {
     if !is_in_own_folder(path) {
         return Ok(());
     }
-    Err(denied(
-        "",
-        "",
-        &format!("{written} is in `{OWN_FOLDER}`, planrun's own folder, which no plan may access"),
-    ))
+    Err(Denial {
+        message: format!(
+            "{written} is in `{OWN_FOLDER}`, planrun's own folder, which no plan may access"
+        ),
+    })
 }
 
 /// Returns true if a canonical path is in the folder of planrun's own data, which no permission covers.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use serde_json::Value as Json;
 
+use super::credential::secret_parts;
 use super::form::{Encoding, Form, ReadBack, forms};
 use crate::value::{Key, Map, Value};
 
@@ -53,8 +54,17 @@ impl Redactor {
         self.secrets.is_empty()
     }
 
-    /// Adds a secret. Returns false if it is too short to be recognized.
-    pub fn add(&mut self, secret: &str) -> bool {
+    /// Adds a sensitive text: the text, and the secrets that it contains, as in `Bearer TOKEN` and in addresses. Returns
+    /// false if one of them is too short to be recognized.
+    pub fn add(&mut self, text: &str) -> bool {
+        let parts = secret_parts(text);
+        parts
+            .iter()
+            .fold(true, |known, part| self.insert(part) && known)
+    }
+
+    /// Adds a secret, exactly as it is.
+    fn insert(&mut self, secret: &str) -> bool {
         if secret.chars().take(MIN_LENGTH).count() < MIN_LENGTH {
             return false;
         }
@@ -86,7 +96,7 @@ impl Redactor {
     /// Adds the secrets of another redactor.
     pub fn join(&mut self, others: &Self) {
         for secret in &others.secrets {
-            self.add(secret);
+            self.insert(secret);
         }
         self.is_incomplete |= others.is_incomplete;
     }

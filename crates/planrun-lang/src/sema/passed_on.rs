@@ -10,8 +10,9 @@ use super::plan::{
     StepKind, Target,
 };
 use super::scope::Place;
+use crate::call::sensitive_arguments;
 use crate::diag::{Diagnostic, codes};
-use crate::types::{Contract, Parameter, sensitive_arguments};
+use crate::types::{Contract, Parameter};
 use crate::value::{Key, Value, path_in};
 
 /// Annotates the forms among these statements with what the calls below them say about their fields. `blocks` are the

@@ -17,7 +17,6 @@ mod number;
 mod observed;
 mod refine;
 mod schema;
-mod sensitive;
 mod shape;
 mod signature;
 mod size;
@@ -44,7 +43,6 @@ pub use schema::{
     Contract, Known, KnownField, SchemaError, Validator, Verdict, Violation, from_schema,
     is_sensitive, marked_paths, placed_field, sensitive_paths, to_schema,
 };
-pub use sensitive::{is_secret_name, sensitive_arguments, sensitive_result};
 pub use shape::{FieldLookup, error_object, field, field_names, may_be_undeclared, result_union};
 pub use signature::{ANY_SKILL, BUILT_IN, CallKind, KEY_TTL, Parameter, Signature, UsagePaths};
 pub use surplus::convert_from;

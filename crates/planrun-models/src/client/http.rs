@@ -4,11 +4,11 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_lang::secrets::Redactor;
+use planrun_lang::secrets::{Redactor, credentials_in_address};
 use planrun_tools::host::Host;
 use planrun_tools::project::{ModelSettings, Price};
+use planrun_tools::tools::ProjectLimit;
 use planrun_tools::tools::http::{HttpClient, HttpRequest};
-use planrun_tools::tools::{ProjectLimit, credentials_in_address};
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use url::Url;

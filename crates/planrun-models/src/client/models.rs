@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use planrun_lang::secrets::credentials_in_address;
 use planrun_tools::host::Host;
 use planrun_tools::project::{ModelApi, ModelList, ModelSettings, Project};
-use planrun_tools::tools::{Identity, ProjectLimit, credentials_in_address};
+use planrun_tools::tools::{Identity, ProjectLimit};
 use url::Url;
 
 use super::HttpModel;

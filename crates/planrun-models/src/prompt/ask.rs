@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::call::{Answer, CallError, CallOutcome, sensitive_result};
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::redact_paths;
-use planrun_lang::types::{
-    CallKind, Contract, ErrorClass, Signature, Validation, decode, sensitive_result,
-};
+use planrun_lang::types::{CallKind, Contract, ErrorClass, Signature, Validation, decode};
 use planrun_lang::value::Value;
 use planrun_tools::contract::arguments_type;
 use planrun_tools::host::random_hex;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planrun_lang::secrets::redact_paths;
+use planrun_lang::call::sensitive_arguments;
+use planrun_lang::secrets::{Redactor, redact_paths};
 use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::expr::Matcher;
 use planrun_lang::sema::{BlockId, Call, Each, Input, Node, Repeat, Step, StepKind, Target, Wait};
-use planrun_lang::types::{Signature, Type, sensitive_arguments};
+use planrun_lang::types::{Signature, Type};
 use planrun_lang::value::{Key, Value};
 use planrun_tools::tools::{Origin, RequiredPermission};
 use serde_json::Map;
@@ -285,6 +286,18 @@ impl Walk<'_> {
 }
 
 impl Item {
+    /// Redacts secrets in its arguments and its question.
+    pub(super) fn redact(&mut self, secrets: &Redactor) {
+        for value in self.arguments.values_mut() {
+            secrets.json(value);
+        }
+        if let Some(Known::Value { value }) = self.confirm.as_mut().map(|gate| &mut gate.text)
+            && let Some(redacted) = secrets.value(value)
+        {
+            *value = redacted;
+        }
+    }
+
     fn new(path: String, step: &Step, (runs, reason): Decision) -> Self {
         Self {
             path,

@@ -54,6 +54,10 @@ impl<'a> Walk<'a> {
             .collect();
         let root = self.open_plan(plan, &inputs, self.context.limit);
         self.block(root, Runs::Yes);
+        // What was listed before a secret was known may contain it.
+        for item in &mut self.items {
+            item.redact(&self.redactor);
+        }
         let mut calls = BTreeMap::new();
         for effect in self
             .items

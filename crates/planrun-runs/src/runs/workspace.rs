@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::diag::codes::safety::SECRET_LEAKS;
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, Severities, Severity};
 use planrun_lang::lint;
 use planrun_lang::permission::{Grant, Permissions};
-use planrun_lang::sema::{Budget, CheckedFile, Files, Plan, Policy, Tools};
+use planrun_lang::sema::{Budget, CheckedFile, Files, Plan, Policy, Tools, plan_of_call};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
 use planrun_lang::types::Signature;
@@ -198,30 +199,23 @@ impl Workspace {
         let environment = Error::Unusable;
         let (project, findings) =
             Project::open(&*reading, &location).map_err(|error| environment(error.to_string()))?;
-        let limit = project
-            .settings
-            .allow
-            .as_ref()
-            .map(|grant| Permissions::new(grant, &project.root, &*host));
-        let limit = limit
-            .transpose()
-            .map_err(|error| environment(format!("planrun.yaml: {error}")))?;
+        let allow = project.settings.allow.as_ref();
+        let limit = allow.map(|grant| Permissions::new(grant, &project.root, &*host));
+        let limit = limit.transpose();
+        let limit = limit.map_err(|error| environment(format!("planrun.yaml: {error}")))?;
+        let limit = limit.map(Permissions::of_project);
         let policy = Policy::from_project(&project.settings.policy);
         let policy =
             policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
-        let limits =
-            Map::from_iter([("budget".to_owned(), project.settings.limits.clone().into())]);
-        let limits = Policy::from_project(&limits)
+        let limits = [("budget".to_owned(), project.settings.limits.clone().into())];
+        let limits = Policy::from_project(&Map::from_iter(limits))
             .map_err(|error| environment(format!("planrun.yaml: limits: {error}")))?
             .budget;
         let retries = retries(&project.settings.retry)
             .map_err(|error| environment(format!("planrun.yaml: {error}")))?;
-        let confirm = project
-            .settings
-            .confirm
-            .iter()
-            .map(|name| tool_names(name))
-            .collect::<Result<_, _>>();
+        let confirm = project.settings.confirm.iter();
+        let confirm = confirm.map(|name| tool_names(name));
+        let confirm = confirm.collect::<Result<_, _>>();
         let confirm =
             confirm.map_err(|error| environment(format!("planrun.yaml: confirm: {error}")))?;
         let tools = tools(&project, &host, &own_tools);
@@ -359,6 +353,16 @@ impl Workspace {
             file,
             project,
         }
+    }
+
+    /// Checks a plan that makes one call, with the arguments `given`, and replies with its result. The reply is only
+    /// displayed, redacted, so it may contain what the contract marks as sensitive.
+    #[must_use]
+    pub fn checked_call(self: Arc<Self>, tool: &Signature, given: &[&str]) -> Checked {
+        let source = SourceFile::new("the call", plan_of_call(tool, given));
+        let mut checked = self.checked(source);
+        (checked.file.diagnostics).retain(|found| *found.code != SECRET_LEAKS);
+        checked
     }
 }
 

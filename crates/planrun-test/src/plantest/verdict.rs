@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use planrun_lang::call::sensitive_arguments;
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::protocol::RunState;
-use planrun_lang::secrets::{Redactor, at_path};
+use planrun_lang::secrets::{Redactor, at_path, redact_paths};
 use planrun_lang::sema::test::{Comparison, Expect, Test};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::value::{Value, shortened};
@@ -49,8 +50,8 @@ fn secrets(case: &Case, played: &Played) -> Redactor {
         .iter()
         .map(|call| (&call.signature, &call.arguments));
     for (signature, arguments) in answered.chain(others) {
-        let paths = signature.sensitive.iter();
-        paths.for_each(|path| add(arguments, path));
+        let paths = sensitive_arguments(signature, arguments);
+        paths.iter().for_each(|path| add(arguments, path));
     }
     secrets
 }
@@ -150,7 +151,8 @@ fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
             "nothing answers it"
         };
         let message = format!("`{}` calls `{tool}`, but {why}", call.path);
-        let arguments = call.arguments.to_json_text();
+        let secret = sensitive_arguments(&call.signature, &call.arguments);
+        let arguments = redact_paths(&call.arguments, &secret).to_json_text();
         let recorded = if case.recording.is_some() {
             ", or record a real call with `--record new`"
         } else {

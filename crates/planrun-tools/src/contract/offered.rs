@@ -23,7 +23,7 @@ pub struct OfferedServer {
     pub name: String,
     pub version: String,
     pub tools: BTreeMap<String, OfferedTool>,
-    /// Number of tools that were left out because their names are unusable.
+    /// Number of tools that were left out because they cannot be read, or because their names are unusable.
     pub left_out: usize,
 }
 
@@ -37,7 +37,7 @@ impl OfferedServer {
         let before = self.tools.len();
         self.tools
             .retain(|name, _| (1..=Self::MAX_NAME).contains(&name.chars().count()));
-        self.left_out = before - self.tools.len();
+        self.left_out += before - self.tools.len();
         self
     }
 }

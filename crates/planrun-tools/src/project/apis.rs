@@ -6,6 +6,7 @@ use std::sync::Arc;
 use planrun_lang::diag::codes::contracts::{CONFIG_KEY, CONFIG_VARIABLE};
 use planrun_lang::diag::render::command;
 use planrun_lang::diag::{Diagnostic, Severity, nearest};
+use planrun_lang::secrets::credentials_in_address;
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Effect;
 
@@ -14,7 +15,6 @@ use super::servers::{ServerReader, address};
 use crate::tools::app::Findings;
 use crate::tools::app::section::Section;
 use crate::tools::app::variables::{Variable, variable_name};
-use crate::tools::credential::credentials_in_address;
 use crate::tools::http::displayed;
 use crate::tools::openapi::{Access, Api, KeyScheme, MAX_DOCUMENT_BYTES, Operation, read_api};
 use planrun_lang::yaml::Node;

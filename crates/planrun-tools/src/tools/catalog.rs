@@ -6,13 +6,13 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use planrun_lang::permission::Permissions;
-use planrun_lang::secrets::Redactor;
+use planrun_lang::secrets::{Redactor, credentials_in};
 use planrun_lang::sema::Tools;
 use planrun_lang::types::{CallKind, Observed, Signature, Type, from_schema};
 use tokio::task::JoinSet;
 
 use super::app::{App, AppTool, AppTransport};
-use super::credential::{Credentials, in_variable};
+use super::credential::Credentials;
 use super::files::{FileAccess, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
 use super::openapi::{Endpoint, OpenApiTransport, Operation};
@@ -415,7 +415,7 @@ impl Catalog {
         let mut given = Redactor::default();
         for name in permissions.env_names() {
             let value = self.host.variable(name).unwrap_or_default();
-            for secret in in_variable(name, &value) {
+            for secret in credentials_in(name, &value) {
                 given.add(&secret);
             }
         }

@@ -1,20 +1,12 @@
-//! Recognizes credentials, and redacts them in answers.
+//! Redacts the credentials that tools send in what they answer.
 
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::secrets::Redactor;
-use planrun_lang::types::is_secret_name;
-use reqwest::Url;
 
-use super::http::percent;
 use super::{BoxFuture, Conversation, Described, Identity, Request, Transport};
-
-/// The words before the credential in a header.
-const SCHEMES: [&str; 5] = ["apikey", "basic", "bearer", "key", "token"];
 
 /// The credentials that the tools of a run send. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -104,68 +96,6 @@ impl Transport for Guarded {
     }
 }
 
-/// Returns the credentials in the value of an environment variable: the whole value if the name of the variable is that
-/// of a credential, otherwise those in an address.
-pub(crate) fn in_variable(name: &str, value: &str) -> Vec<String> {
-    if is_secret_name(name) {
-        return vec![value.to_owned()];
-    }
-    credentials_in_address(value)
-}
-
-/// Returns the credentials in a header if its name is that of a credential: its value, without the scheme in
-/// `Bearer TOKEN`. The password of `Basic` is returned as well.
-pub(crate) fn in_header(name: &str, value: &str) -> Vec<String> {
-    if !is_secret_name(name) {
-        return Vec::new();
-    }
-    let value = value.trim();
-    let is_scheme = |word: &str| SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(word));
-    let parts = value
-        .split_once(' ')
-        .filter(|(scheme, _)| is_scheme(scheme));
-    let Some((scheme, token)) = parts else {
-        return vec![value.to_owned()];
-    };
-    let token = token.trim();
-    let mut found = vec![token.to_owned()];
-    if scheme.eq_ignore_ascii_case("basic") {
-        let decoded = STANDARD.decode(token).unwrap_or_default();
-        let pair = String::from_utf8(decoded).unwrap_or_default();
-        found.extend(
-            pair.split_once(':')
-                .map(|(_, password)| password.to_owned()),
-        );
-    }
-    found
-}
-
-/// Returns the credentials in a text that may be an address: what is before the host.
-#[must_use]
-pub fn credentials_in_address(text: &str) -> Vec<String> {
-    Url::parse(text)
-        .map(|url| in_address(&url))
-        .unwrap_or_default()
-}
-
-/// Returns the credentials before the host of an address: its password, or a user name without a password.
-pub(super) fn in_address(url: &Url) -> Vec<String> {
-    // Without a password, the user name of a web address is a token.
-    let alone = if matches!(url.scheme(), "http" | "https") {
-        url.username()
-    } else {
-        ""
-    };
-    let written = url.password().unwrap_or(alone);
-    // It is decoded, because it is sent decoded in `Authorization`.
-    let read = percent::decode(written);
-    if read.is_empty() {
-        Vec::new()
-    } else {
-        vec![read]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use planrun_lang::types::Signature;
@@ -176,42 +106,6 @@ mod tests {
 
     use super::*;
     use crate::tools::{CallEvent, Progress, Question};
-
-    #[test]
-    fn addresses_tell_credentials() {
-        assert_eq!(
-            in_variable("DATABASE_URL", "postgres://app:p%40ss%2Fw@db/x"),
-            ["p@ss/w"]
-        );
-        assert_eq!(
-            in_variable("HOOK", "https://only-token@example.com/"),
-            ["only-token"]
-        );
-        assert_eq!(in_variable("STAGE", "production"), [""; 0]);
-        assert_eq!(in_variable("SITE", "https://example.com/a%20b"), [""; 0]);
-    }
-
-    #[test]
-    fn headers_tell_credentials() {
-        let cases: [(&str, &str, &[&str]); 5] = [
-            ("Authorization", "Bearer abc.def", &["abc.def"]),
-            (
-                "X-Pass",
-                "correct horse battery",
-                &["correct horse battery"],
-            ),
-            ("X-Api-Key", "k-1", &["k-1"]),
-            (
-                "proxy-authorization",
-                "Basic YW5uOmh1bnRlcjI=",
-                &["YW5uOmh1bnRlcjI=", "hunter2"],
-            ),
-            ("Accept-Language", "en", &[]),
-        ];
-        for (name, value, expected) in cases {
-            assert_eq!(in_header(name, value), expected, "{name}");
-        }
-    }
 
     /// Puts a credential into everything that it returns.
     struct Leaking;

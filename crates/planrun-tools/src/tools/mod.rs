@@ -29,7 +29,6 @@ pub use conversation::{
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
     Question, TooLarge, Usage, broken_off,
 };
-pub use credential::credentials_in_address;
 pub use files::FileAccess;
 pub use process::{kill_left_by, kill_programs};
 pub use project_limit::ProjectLimit;

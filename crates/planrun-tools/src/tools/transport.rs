@@ -4,10 +4,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use planrun_lang::call::CallError;
+use planrun_lang::call::{CallError, sensitive_arguments};
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::redact_paths;
-use planrun_lang::types::{ErrorClass, Signature, sensitive_arguments};
+use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
 use tokio_util::sync::CancellationToken;
 

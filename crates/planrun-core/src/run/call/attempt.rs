@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_lang::call::CallOutcome;
+use planrun_lang::call::{CallOutcome, sensitive_arguments};
 use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::Step;
-use planrun_lang::types::{Effect, ErrorClass, Signature, Validation, sensitive_arguments};
+use planrun_lang::types::{Effect, ErrorClass, Signature, Validation};
 use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 

@@ -4,7 +4,7 @@ use super::Subject;
 use super::subject::{allow, entry};
 use crate::diag::{Diagnostic, Edit, Severity, codes};
 use crate::lint::reach::{Access, Lists, Need, Reach, leaves_root};
-use crate::permission::{OWN_FOLDER, Permissions};
+use crate::permission::{OWN_FOLDER, Permissions, entry as entry_of, quoted};
 use crate::source::Span;
 use crate::syntax::ast;
 
@@ -90,7 +90,7 @@ fn nothing_allowed(
             access.action()
         );
         let help = format!(
-            "add `allow {{ {}: […] }}` at the top of the plan",
+            "add `allow {{ {0}: […] }}` at the top of the plan, or `allow: {{ {0}: […] }}` to planrun.yaml",
             access.name()
         );
         found.push(unless_called(
@@ -142,8 +142,9 @@ fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagn
             "neither the plan nor the project's planrun.yaml"
         };
         let verb = if own { "does not allow" } else { "allows" };
+        let (entry, _) = entry_of(setting, &pattern);
         return finding.help(format!(
-            "add `{pattern}` to `{setting}` of `allow`: {which} {verb} it"
+            "add `{entry}` to `{setting}` of `allow`: {which} {verb} it"
         ));
     }
     let available = subject
@@ -153,11 +154,11 @@ fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagn
         .map(|grant| need.access.patterns(grant))
         .unwrap_or_default();
     let finding = finding.available(available);
-    let help = format!(
-        "to allow it, write `allow {{ {setting}: [{}] }}`",
-        quoted(&pattern)
-    );
-    match addition(subject, need.access, &quoted(&pattern)) {
+    let (entry, rewrite) = entry_of(setting, &pattern);
+    let entry = quoted(&entry);
+    let help = format!("{rewrite}to allow it, write `allow {{ {setting}: [{entry}] }}`");
+    let edit = addition(subject, need.access, &entry).filter(|_| rewrite.is_empty());
+    match edit {
         Some(edit) => finding
             .help(help)
             .unsafe_fix(format!("allow `{pattern}`"), vec![edit]),
@@ -176,12 +177,6 @@ fn doing(access: Access) -> &'static str {
         Access::Tools => "calling",
         Access::Agents => "calling the agent",
     }
-}
-
-fn quoted(pattern: &str) -> String {
-    serde_json::Value::from(pattern)
-        .to_string()
-        .replace("${", "\\${")
 }
 
 /// Returns the edit that adds a pattern to the plan's `allow`.

@@ -4,16 +4,20 @@
 use std::sync::Arc;
 
 use super::Subject;
+use crate::call::named_values;
 use crate::diag::{Diagnostic, codes};
-use crate::origin::{FlowContext, Origin, Source, flow, origins};
-use crate::sema::expr::Code;
-use crate::sema::{BlockId, Node, NodeKind, StepKind, Target};
+use crate::origin::{FlowContext, Origin, Source, flow, of_node};
+use crate::secrets::is_secret_name;
+use crate::sema::expr::{self, Code, MapKey, Op};
+use crate::sema::{BlockId, Call, Node, NodeKind, StepKind, Target};
+use crate::types::{BUILT_IN, Signature};
 use crate::value::{path_in, split_path};
 
 /// The prefix of paths into results.
 const RESULT: &str = "result";
 /// Where the key of an element goes.
 const KEY: &str = "the key of an element";
+const QUESTION: &str = "a question to a person";
 const KEY_HELP: &str =
     "omit `by` to use the index, or use a part of the element that is not secret";
 
@@ -28,64 +32,120 @@ pub(super) fn check<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
         return;
     }
     for (block, _, node) in subject.plan.sites() {
-        let mut leaks = |block: BlockId, code: &'a Code, place: &str, own: Option<&str>| {
-            let secrets = origins(&subject.nesting, block, code).into_iter();
-            let mut secrets = secrets.filter(|origin| own != Some(&*origin.signature.namespace));
+        let mut leaks = |block: BlockId, value: &'a expr::Node, place: &Exposed<'_>| {
+            let own = place.receiver().map(|tool| &tool.namespace);
+            let secrets = of_node(&subject.nesting, block, value).into_iter();
+            let mut secrets = secrets.filter(|origin| own != Some(&origin.signature.namespace));
             if let Some((origin, path)) =
                 secrets.find_map(|origin| secret(&origin).map(|path| (origin.clone(), path)))
             {
-                found.push(finding(code, place, &origin, &path));
+                found.push(finding(value, place, &origin, &path));
             }
         };
         places(node, block, &mut leaks);
     }
 }
 
-/// Receives an expression with its block, where its value goes, and the namespace of the tool that receives it.
-type Visit<'v, 'a> = dyn FnMut(BlockId, &'a Code, &str, Option<&str>) + 'v;
+/// Where others can read a value.
+enum Exposed<'a> {
+    Words(&'static str),
+    /// An argument of a tool.
+    Argument(&'a Signature, &'a str),
+}
 
-/// Visits the expressions of a node whose values others can read, with a description of where they go and, for an
-/// argument, the namespace of the tool that receives it.
+impl<'a> Exposed<'a> {
+    /// Returns the tool that receives the value.
+    fn receiver(&self) -> Option<&'a Signature> {
+        match self {
+            Self::Words(_) => None,
+            Self::Argument(signature, _) => Some(signature),
+        }
+    }
+
+    fn help(&self) -> String {
+        let path = self.receiver().map(Signature::path).unwrap_or_default();
+        let takes = match self {
+            Self::Words(KEY) => return KEY_HELP.to_owned(),
+            Self::Argument(tool, _) if BUILT_IN.contains(&&*tool.namespace) => {
+                named_values(tool).map(|argument| {
+                    format!("`{path}` takes a secret in `{argument}`, under a name that tells so: `{argument}: {{ \"X-Api-Key\": … }}`")
+                })
+            }
+            Self::Words(_) | Self::Argument(..) => Some(
+                "list an argument that takes secrets under `sensitive` of its tool".to_owned(),
+            ),
+        };
+        let takes = takes.map_or(String::new(), |takes| format!("; {takes}"));
+        format!("pass on only the fields that are needed{takes}")
+    }
+}
+
+impl std::fmt::Display for Exposed<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Words(words) => f.write_str(words),
+            Self::Argument(signature, name) => {
+                write!(f, "the argument `{name}` of `{}`", signature.path())
+            }
+        }
+    }
+}
+
+/// Receives a value with its block and where it goes.
+type Visit<'v, 'a> = dyn FnMut(BlockId, &'a expr::Node, &Exposed<'_>) + 'v;
+
+/// Visits the values of a node that others can read.
 fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut Visit<'_, 'a>) {
     if let Some((body, by)) = key(node) {
-        leaks(body, by, KEY, None);
+        leaks(body, &by.root, &Exposed::Words(KEY));
     }
-    let leaks = &mut |code, place: &str, own: Option<&str>| leaks(block, code, place, own);
+    let leaks = &mut |value, place: &Exposed<'_>| leaks(block, value, place);
+    let mut words = |code: &'a Code, place| leaks(&code.root, &Exposed::Words(place));
     match &node.kind {
-        NodeKind::Reply(code) if block == BlockId(0) => leaks(code, "the reply", None),
-        NodeKind::Ensure { message, .. } => leaks(message, "the message of an error", None),
+        NodeKind::Reply(code) if block == BlockId(0) => words(code, "the reply"),
+        NodeKind::Ensure { message, .. } => words(message, "the message of an error"),
         NodeKind::Fail(failing) => failing
             .message
             .iter()
-            .for_each(|code| leaks(code, "the message of an error", None)),
+            .for_each(|code| words(code, "the message of an error")),
         NodeKind::Step(step) => {
             match &step.kind {
-                StepKind::Call(call) => {
-                    let Target::Tool(signature) = &call.target else {
-                        return;
-                    };
-                    let is_prompt = signature.kind.word().is_some();
-                    for (name, code) in &call.arguments {
-                        if is_prompt {
-                            leaks(code, "a prompt", None);
-                        } else if !signature
-                            .sensitive
-                            .iter()
-                            .any(|path| path_in(name, path).is_some())
-                        {
-                            let place = format!("the argument `{name}` of `{}`", signature.path());
-                            leaks(code, &place, Some(&signature.namespace));
-                        }
-                    }
-                }
-                StepKind::Input(input) => leaks(&input.prompt, "a question to a person", None),
+                StepKind::Input(input) => words(&input.prompt, QUESTION),
+                StepKind::Call(call) => arguments(call, leaks),
                 _ => {}
             }
             if let Some(confirm) = step.confirm() {
-                leaks(&confirm.text, "a question to a person", None);
+                leaks(&confirm.text.root, &Exposed::Words(QUESTION));
             }
         }
         _ => {}
+    }
+}
+
+/// Visits the arguments of a call, except for values that are redacted: arguments that take secrets, and headers and
+/// variables whose names are those of credentials.
+fn arguments<'a>(call: &'a Call, leaks: &mut dyn FnMut(&'a expr::Node, &Exposed<'_>)) {
+    let Target::Tool(signature) = &call.target else {
+        return;
+    };
+    for (name, code) in &call.arguments {
+        if signature.kind.word().is_some() {
+            leaks(&code.root, &Exposed::Words("a prompt"));
+            continue;
+        }
+        let mut sensitive = signature.sensitive.iter();
+        if sensitive.any(|path| path_in(name, path).is_some()) {
+            continue;
+        }
+        let place = Exposed::Argument(signature, name);
+        match &code.root.op {
+            Op::Map(entries) if named_values(signature) == Some(name) => {
+                let is_secret = |key: &MapKey| matches!(key, MapKey::Constant(key) if key.as_str().is_some_and(is_secret_name));
+                let others = entries.iter().filter(|(key, _)| !is_secret(key));
+                others.for_each(|(_, value)| leaks(value, &place));
+            }
+            _ => leaks(&code.root, &place),
+        }
     }
 }
 
@@ -154,20 +214,15 @@ fn secret(origin: &Origin<'_>) -> Option<String> {
         .map(ToString::to_string)
 }
 
-fn finding(code: &Code, place: &str, origin: &Origin<'_>, path: &str) -> Diagnostic {
+fn finding(value: &expr::Node, place: &Exposed<'_>, origin: &Origin<'_>, path: &str) -> Diagnostic {
     let message = format!(
         "a secret of `{}` is exposed in {place}",
         origin.signature.path()
     );
-    let read = origin.read_in(code.span);
-    let help = if place == KEY {
-        KEY_HELP
-    } else {
-        "pass on only the fields that are needed; list an argument that takes secrets under `sensitive` of its tool"
-    };
+    let read = origin.read_in(value.span);
     let mut finding = Diagnostic::new(&codes::safety::SECRET_LEAKS, read, message)
         .note(format!("its contract declares `{path}` as sensitive"))
-        .help(help);
+        .help(place.help());
     for (span, name) in origin.through.iter().filter(|(span, _)| *span != read) {
         finding = finding.label(*span, format!("through `{name}`"));
     }

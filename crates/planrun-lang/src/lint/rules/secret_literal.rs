@@ -7,6 +7,7 @@ use regex::Regex;
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
+use crate::secrets::is_secret_name;
 use crate::sema::expr::{MapKey, Node, Op};
 use crate::source::Span;
 use crate::value::path_in;
@@ -69,8 +70,6 @@ const KINDS: [(&str, &str); 11] = [
 const MIN_LENGTH: usize = 16;
 /// Minimum entropy of a secret, in bits per character: words and identifiers have less, random letters and digits more.
 const MIN_ENTROPY: f64 = 3.5;
-/// Headers whose value is a credential.
-const HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "cookie"];
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let first = found.len();
@@ -121,16 +120,11 @@ fn shapes(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 
 /// Reports credentials in headers, as in `headers: { authorization: "Bearer …" }`.
 fn headers(node: &Node, first: usize, found: &mut Vec<Diagnostic>) {
-    let is_credential = |name: &str| {
-        HEADERS
-            .iter()
-            .any(|header| header.eq_ignore_ascii_case(name))
-    };
     let random = |text: &str| text.split([' ', '=', ';']).any(is_random);
     match &node.op {
         Op::Constant(value) => {
             for (key, value) in value.as_map().into_iter().flatten() {
-                if key.as_str().is_some_and(is_credential) && value.as_str().is_some_and(random) {
+                if key.as_str().is_some_and(is_secret_name) && value.as_str().is_some_and(random) {
                     add(
                         node.span,
                         "these headers contain a credential".to_owned(),
@@ -142,8 +136,7 @@ fn headers(node: &Node, first: usize, found: &mut Vec<Diagnostic>) {
         }
         Op::Map(entries) => {
             for (key, value) in entries {
-                let named =
-                    matches!(key, MapKey::Constant(key) if key.as_str().is_some_and(is_credential));
+                let named = matches!(key, MapKey::Constant(key) if key.as_str().is_some_and(is_secret_name));
                 if named
                     && value
                         .constant()

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use planrun_lang::call::{Answer, CallOutcome};
+use planrun_lang::call::{Answer, CallOutcome, sensitive_arguments, sensitive_result};
 use planrun_lang::secrets::Redactor;
-use planrun_lang::types::{Signature, sensitive_arguments, sensitive_result};
+use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
 use planrun_tools::tools::{Conversation, Request, Transport};
 use serde_json::Value as Json;

@@ -18,8 +18,8 @@ pub struct Session {
     pub recording: Recording,
     /// Number of calls that were sent to real tools.
     pub calls: usize,
-    /// Whether any of them reached a tool.
-    pub arrived: bool,
+    /// Why none of them reached a system; `None` if one did, or if none failed.
+    pub unreachable: Option<String>,
 }
 
 /// Records a case. Calls that match its existing recording are answered from there and stay in it. Entries that no
@@ -45,12 +45,8 @@ pub fn record(
         secrets.join(outcome.secrets());
     }
     let new = recorder.recording(&secrets);
-    // Answers of built-in tools are no evidence that a system was reached.
-    let arrived = |entry: &Entry| match &entry.outcome {
-        Recorded::Value(_) | Recorded::Unanswered => !entry.tool.starts_with("sys."),
-        Recorded::Failure(error) => error.sent != Sent::No,
-    };
-    let (calls, arrived) = (new.calls().len(), new.calls().iter().any(arrived));
+    let calls = new.calls().len();
+    let unreachable = unreachable(new.calls());
     let mut entries = new.calls().to_vec();
     if let Some(replay) = replay {
         entries.extend(replay.used());
@@ -67,6 +63,22 @@ pub fn record(
     Session {
         recording: Recording::new(entries),
         calls,
-        arrived,
+        unreachable,
     }
+}
+
+/// Returns why no call reached a system; `None` if one did, or if none failed. Answers of the tools of `sys` are no
+/// evidence that a system was reached.
+fn unreachable(calls: &[Entry]) -> Option<String> {
+    let mut why = None;
+    for call in calls {
+        match &call.outcome {
+            Recorded::Value(_) | Recorded::Unanswered if call.tool.starts_with("sys.") => {}
+            Recorded::Failure(error) if error.sent == Sent::No => {
+                why.get_or_insert_with(|| error.message.clone());
+            }
+            Recorded::Value(_) | Recorded::Unanswered | Recorded::Failure(_) => return None,
+        }
+    }
+    why
 }

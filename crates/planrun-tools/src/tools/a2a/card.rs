@@ -5,13 +5,13 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use planrun_lang::permission::Permissions;
+use planrun_lang::secrets::{credentials_in, credentials_in_address};
 use planrun_lang::types::ANY_SKILL;
 use reqwest::Url;
 use serde_json::{Value as Json, json};
 
 use super::wire::{AgentCard, Interface};
 use crate::contract::{OfferedServer, OfferedTool};
-use crate::tools::credential::{credentials_in_address, in_header};
 use crate::tools::http::{display_url, displayed};
 
 /// Maximum number of skills of one agent.
@@ -44,7 +44,7 @@ impl AgentAddress {
     pub(crate) fn credentials(&self) -> Vec<String> {
         let headers = self.headers.iter();
         let mut found = credentials_in_address(&self.url);
-        found.extend(headers.flat_map(|(name, value)| in_header(name, value)));
+        found.extend(headers.flat_map(|(name, value)| credentials_in(name, value)));
         found
     }
 

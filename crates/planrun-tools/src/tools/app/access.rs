@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use planrun_lang::diag::codes::contracts::APP_INVALID;
 use planrun_lang::diag::{Diagnostic, Severity};
-use planrun_lang::secrets::{MIN_LENGTH, Redactor};
+use planrun_lang::secrets::{MIN_LENGTH, Redactor, credentials_in, credentials_in_address};
 use planrun_lang::source::Span;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::section::Section;
 use super::variables::Variable;
-use crate::tools::credential::{credentials_in_address, in_header};
 use planrun_lang::yaml::Node;
 
 /// Headers that belong to the call or to the connection.
@@ -104,7 +103,7 @@ pub(super) fn credentials(
     for entry in headers.filter_map(Node::entries).flatten() {
         // A text with braces contains an argument, which is not part of the file.
         let text = entry.value.scalar().filter(|text| !text.contains('{'));
-        for secret in in_header(&entry.name, &text.unwrap_or_default()) {
+        for secret in credentials_in(&entry.name, &text.unwrap_or_default()) {
             add(entry.value.span, &secret);
         }
     }

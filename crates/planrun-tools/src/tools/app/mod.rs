@@ -19,7 +19,7 @@ use planrun_lang::secrets::Redactor;
 use planrun_lang::types::{ErrorClass, Signature};
 use reqwest::header::HeaderMap;
 
-use crate::tools::http::displayed;
+use crate::tools::http::{HttpResponse, displayed, retry_after};
 
 pub use load::{Findings, Loaded, app_files, is_app_file, load_apps, read_app};
 pub use rest::{Received, Rest};
@@ -81,14 +81,17 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// Returns the failure with this reason.
-    fn error(&self, message: String) -> CallError {
+    /// Returns the failure with this reason that an answer reports.
+    fn error(&self, response: &HttpResponse, message: String, now: i128) -> CallError {
         let sent = if self.may_have_happened {
             Sent::Maybe
         } else {
             Sent::Refused
         };
-        CallError::new(self.class.clone(), message, sent)
+        CallError {
+            retry_after: retry_after(&response.headers, now),
+            ..CallError::new(self.class.clone(), message, sent)
+        }
     }
 }
 

@@ -376,7 +376,7 @@ impl Rest {
             .iter()
             .find(|one| reason.as_deref() == Some(&one.reason));
         let error = match known {
-            Some(known) => Some(known.error(format!("{path}: {detail}"))),
+            Some(known) => Some(known.error(response, format!("{path}: {detail}"), now)),
             None => failure(response.status, &response.headers, now, path, &detail),
         };
         let error = error.unwrap_or_else(|| {

@@ -188,7 +188,9 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
         .find(|known| success == Some(false) && reason == Some(&known.reason));
     let detail = failure_detail(object, &response.body);
     if let Some(known) = declared {
-        return Err(known.error(format!("{path}: {detail}")).with_details(&body));
+        return Err(known
+            .error(response, format!("{path}: {detail}"), now)
+            .with_details(&body));
     }
     if let Some(error) = failure(response.status, &response.headers, now, path, &detail) {
         return Err(error.with_details(&body));

@@ -1,6 +1,7 @@
 //! The address of a server: a program that communicates over its standard input and output, or a web address.
 
-use crate::tools::credential::{credentials_in_address, in_header};
+use planrun_lang::secrets::{credentials_in, credentials_in_address};
+
 use crate::tools::http::displayed;
 use crate::tools::process::ProgramContext;
 
@@ -36,7 +37,7 @@ impl McpAddress {
             } => {
                 let headers = headers.iter();
                 let mut found = credentials_in_address(url);
-                found.extend(headers.flat_map(|(name, value)| in_header(name, value)));
+                found.extend(headers.flat_map(|(name, value)| credentials_in(name, value)));
                 found.extend(oauth.as_ref().and_then(|oauth| oauth.secret.clone()));
                 found
             }

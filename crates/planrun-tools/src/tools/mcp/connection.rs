@@ -6,8 +6,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{PaginatedRequestParams, SubscriptionFilter, Tool};
+use rmcp::model::{
+    ClientRequest, CustomResult, ListToolsRequest, PaginatedRequestParams, ServerResult,
+    SubscriptionFilter, Tool,
+};
 use rmcp::service::{Peer, ServiceError};
+use serde::Deserialize as _;
 use serde_json::json;
 use tokio::sync::Mutex;
 
@@ -53,6 +57,15 @@ struct Known {
     /// Number of changes that the server had reported by then.
     version: u64,
     tools: BTreeMap<String, Arc<OfferedTool>>,
+}
+
+/// One page of the list of tools.
+struct Page {
+    tools: Vec<Tool>,
+    /// The cursor of the next page.
+    next: Option<String>,
+    /// Number of tools that could not be read.
+    unread: usize,
 }
 
 /// Why a server's tools are not known.
@@ -151,7 +164,7 @@ impl Connection {
     /// Returns what the server offers now.
     pub(super) async fn offered(&self) -> Result<OfferedServer, ListError> {
         let listing = tokio::time::timeout(LIST_TIMEOUT, self.list()).await;
-        let mut tools = listing.unwrap_or(Err(ListError::Late))?;
+        let (mut tools, left_out) = listing.unwrap_or(Err(ListError::Late))?;
         let info = self.service.peer().peer_info();
         let resources = info
             .as_ref()
@@ -169,19 +182,21 @@ impl Connection {
             name,
             version,
             tools,
-            left_out: 0,
+            left_out,
         };
         Ok(offered.with_names())
     }
 
-    async fn list(&self) -> Result<BTreeMap<String, OfferedTool>, ListError> {
-        let (mut tools, mut bytes) = (BTreeMap::new(), 0);
+    /// Returns the tools by name, and how many others could not be read.
+    async fn list(&self) -> Result<(BTreeMap<String, OfferedTool>, usize), ListError> {
+        let (mut tools, mut bytes, mut unread) = (BTreeMap::new(), 0, 0);
         let mut cursor: Option<String> = None;
         // Hashes of the cursors, which may be long.
         let mut seen = BTreeSet::new();
         for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = self.service.peer().list_tools(Some(params)).await?;
+            let page = self.page(params).await?;
+            unread += page.unread;
             for tool in page.tools {
                 bytes += serde_json::to_vec(&tool).map_or(0, |json| json.len());
                 tools.insert(tool.name.to_string(), offered(tool));
@@ -189,8 +204,8 @@ impl Connection {
             if tools.len() > MAX_TOOLS || bytes > MAX_LIST_BYTES {
                 return Err(ListError::Endless);
             }
-            let Some(next) = page.next_cursor else {
-                return Ok(tools);
+            let Some(next) = page.next else {
+                return Ok((tools, unread));
             };
             if !seen.insert(*blake3::hash(next.as_bytes()).as_bytes()) {
                 return Err(ListError::Circular);
@@ -198,6 +213,41 @@ impl Connection {
             cursor = Some(next);
         }
         Err(ListError::Endless)
+    }
+
+    async fn page(&self, params: PaginatedRequestParams) -> Result<Page, ServiceError> {
+        match self.service.peer().list_tools(Some(params.clone())).await {
+            Err(ServiceError::UnexpectedResponse) => self.readable(params).await,
+            page => page.map(|page| Page {
+                tools: page.tools,
+                next: page.next_cursor,
+                unread: 0,
+            }),
+        }
+    }
+
+    /// Returns a page without those tools that are not described as the protocol requires.
+    async fn readable(&self, params: PaginatedRequestParams) -> Result<Page, ServiceError> {
+        let request = ListToolsRequest {
+            params: Some(params),
+            ..ListToolsRequest::default()
+        };
+        let answer = self.service.peer();
+        let answer = answer.send_request(ClientRequest::ListToolsRequest(request));
+        let ServerResult::CustomResult(CustomResult(page)) = answer.await? else {
+            return Err(ServiceError::UnexpectedResponse);
+        };
+        let listed = page["tools"].as_array();
+        let listed = listed.ok_or(ServiceError::UnexpectedResponse)?;
+        let tools = listed
+            .iter()
+            .filter_map(|tool| Tool::deserialize(tool).ok());
+        let tools: Vec<Tool> = tools.collect();
+        Ok(Page {
+            unread: listed.len() - tools.len(),
+            tools,
+            next: page["nextCursor"].as_str().map(str::to_owned),
+        })
     }
 
     /// Returns true if the tool with this name is the one that reads resources, and not a tool of the server itself.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::call::{Answer, CallError, CallOutcome, sensitive_result};
 use planrun_lang::protocol::Sent;
-use planrun_lang::secrets::{Redactor, at_path, redact_json_path};
-use planrun_lang::types::{ErrorClass, Signature, Validation, sensitive_result};
+use planrun_lang::secrets::{Redactor, redact_json_paths};
+use planrun_lang::types::{ErrorClass, Signature, Validation};
 use planrun_lang::value::{Key, Map, Value};
 use rmcp::model::{CallToolResult, ContentBlock, ReadResourceResult, ResourceContents};
 use serde_json::Value as Json;
@@ -68,14 +68,11 @@ pub(super) fn with_data(error: CallError, data: Option<&Json>) -> CallError {
 /// Returns the error of a call that the server reports as failed, without what the contract of the result declares
 /// secret: only a result keeps its secrets for the plan.
 fn failure(mut result: CallToolResult, signature: &Signature) -> CallError {
-    let mut secrets = Redactor::default();
-    if let Some(structured) = &mut result.structured_content {
-        let value = Value::from_json(structured);
-        for path in sensitive_result(signature, &value) {
-            at_path(&value, &path, &mut |secret| secrets.add_value(secret));
-            redact_json_path(structured, &path);
-        }
-    }
+    let structured = result.structured_content.as_mut();
+    let secrets = structured.map_or_else(Redactor::default, |structured| {
+        let paths = sensitive_result(signature, &Value::from_json(structured));
+        redact_json_paths(structured, &paths)
+    });
     let texts = texts(&result.content);
     let message = match (&*texts, &result.structured_content) {
         ("", Some(structured)) => structured.to_string(),
@@ -223,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_failure_has_no_secrets_of_the_result() {
-        let structured = json!({ "pin": "s3cret-0815", "left": 2 });
+        let structured = json!({ "pin": "s3cret-0815", "left": 2, "note": "it was s3cret-0815" });
         let result = json!({
             "isError": true,
             "content": [{ "type": "text", "text": structured.to_string() }],
@@ -234,7 +231,7 @@ mod tests {
             ..Signature::unknown("notes".into(), "search".into())
         };
         let error = outcome(serde_json::from_value(result).unwrap(), &signature).unwrap_err();
-        let redacted = json!({ "pin": "[redacted]", "left": 2 });
+        let redacted = json!({ "pin": "[redacted]", "left": 2, "note": "it was [redacted]" });
         assert_eq!(error.details.unwrap().json(), &redacted);
         assert!(error.message.contains("[redacted]"), "{}", error.message);
         assert!(!error.message.contains("s3cret"), "{}", error.message);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::secrets::redact_json_path;
+use planrun_lang::secrets::redact_json_paths;
 use planrun_lang::types::{ErrorClass, marked_paths};
 use planrun_lang::value::Value;
 use reqwest::header::HeaderMap;
@@ -243,9 +243,7 @@ impl Responses {
         let mut body = Cow::Borrowed(&response.body[..]);
         if let Some(received) = declared.and_then(|one| one.received.as_ref()) {
             let secrets = marked_paths(received, &Value::from_json(&json));
-            for secret in &secrets {
-                redact_json_path(&mut json, secret);
-            }
+            redact_json_paths(&mut json, &secrets);
             if !secrets.is_empty() {
                 body = Cow::Owned(json.to_string().into_bytes());
             }

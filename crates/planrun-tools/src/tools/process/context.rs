@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use planrun_lang::permission::ReachedProgram;
+use planrun_lang::secrets::credentials_in;
 use tokio::process::Command;
 
 use crate::host::Host;
 use crate::tools::Identity;
-use crate::tools::credential::in_variable;
 
 /// The environment variables that every program gets: the search path, and the home folder for caches and settings.
 const INHERITED: [&str; 2] = ["PATH", "HOME"];
@@ -54,7 +54,7 @@ impl ProgramContext {
     /// Returns the credentials in its environment, as far as names and addresses show them.
     pub(crate) fn credentials(&self) -> Vec<String> {
         let variables = self.environment.iter();
-        let secrets = variables.flat_map(|(name, value)| in_variable(name, value));
+        let secrets = variables.flat_map(|(name, value)| credentials_in(name, value));
         secrets.collect()
     }
 
