@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 pub type Listener = Box<dyn Fn(Interrupt) + Send>;
 
-/// What a signal does to a command.
+/// The effect of a signal on a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interrupt {
     /// The command stops once its effects in flight have ended.

@@ -25,7 +25,7 @@ pub(super) struct Processes {
     left: Vec<u32>,
 }
 
-/// What a process does.
+/// A process that drives the run.
 #[derive(Debug)]
 struct Process {
     /// Its number, from 1; the maximum for this process.

@@ -14,7 +14,7 @@ use crate::journal::{
     RecordedCall, RecordedQuestion, RecordedStep, ReplayState, Waiting,
 };
 
-/// What became of a step that is recorded to have waited for a slot.
+/// How a recorded step stopped waiting for a slot.
 #[derive(Clone, Copy)]
 pub(super) enum LeftQueue {
     /// It went on with the event of this number.
@@ -22,7 +22,7 @@ pub(super) enum LeftQueue {
     Never,
 }
 
-/// What a run knows of its journal.
+/// The journal of earlier processes, as the run replays it.
 #[derive(Default)]
 pub(super) struct Recording {
     /// Whether events are recorded.

@@ -162,7 +162,7 @@ impl<'a> Folding<'a> {
         self.try_evaluate(evaluate)
     }
 
-    /// Evaluates with what is known, and classifies the result.
+    /// Evaluates with the known values, and classifies the result.
     fn try_evaluate(&mut self, evaluate: impl FnOnce(&mut Machine<'_>) -> Outcome) -> Evaluated {
         self.environment.missing.set(false);
         self.environment.guessed.set(false);

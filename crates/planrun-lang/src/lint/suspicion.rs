@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
 
-/// What a suspicious description does, with the pattern that detects it.
+/// The signs of a suspicious description: its effect on the reader, and the pattern that detects it.
 const SIGNS: [(&str, &str); 8] = [
     (
         "tells its reader to disregard other instructions",

@@ -6,7 +6,7 @@ use super::scope::{Atom, Definition};
 /// Maximum number of examined cases; beyond it the name may be absent, which is always safe to assume.
 const MAX_CASES: u32 = 2000;
 
-/// What is known at a place.
+/// The facts that hold at a place.
 #[derive(Clone, Copy)]
 pub(in crate::sema) struct Known<'a> {
     /// Conditions that hold: those around in the plan, and those inside the expression.

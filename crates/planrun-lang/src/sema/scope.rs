@@ -1,4 +1,4 @@
-//! What expressions can see: names with their types and run-time places, and the facts that hold.
+//! The scope of expressions: visible names with their types and run-time places, and the facts that hold.
 
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ use planrun_tools::project::{Location, Project};
 use planrun_tools::tools::{Catalog, Tool};
 use serde_json::{Map, Value as Json};
 
-use super::begun::Begun;
+use super::prefetch::Prefetch;
 use super::used_plans::UsedPlans;
 use super::{Error, Inputs, plan_text};
 use planrun_core::run::{Defaults, ToolNames, ToolRetry};
@@ -79,7 +79,7 @@ pub struct CheckedPlan {
     pub source: Arc<SourceFile>,
     pub plan: Arc<Plan>,
     /// Connections and reads that a run of it takes over.
-    pub(super) begun: Begun,
+    pub(super) prefetch: Prefetch,
     /// Why a run of it would fail, whatever the data.
     obstacles: Vec<Obstacle>,
 }
@@ -435,7 +435,7 @@ impl Checked {
             workspace,
             source: report.source.clone(),
             plan,
-            begun: Begun::default(),
+            prefetch: Prefetch::default(),
             obstacles,
         };
         Ok(Choice {

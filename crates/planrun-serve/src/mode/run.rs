@@ -216,7 +216,7 @@ impl PlanMode {
                 }
             }
             let summary = self.planrun.run(run)?;
-            let is_ended = RunState::find(&summary.state).is_some_and(RunState::is_ended);
+            let is_ended = summary.state.is_some_and(RunState::is_ended);
             if is_ended {
                 self.pages.keep(run, |_| false);
                 let outcome = self.planrun.recorded(run)?.outcome().await?;

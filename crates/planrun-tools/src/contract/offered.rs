@@ -1,4 +1,4 @@
-//! What a server declares about its tools, before a person has accepted it.
+//! The declarations of a server about its tools, before a person has accepted them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub struct OfferedTool {
     pub annotations: Annotations,
 }
 
-/// What a tool declares about its own effect. These are unverified hints.
+/// The declarations of a tool about its own effect: unverified hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Annotations {

@@ -24,7 +24,7 @@ use crate::journal::call::RecordedPhase;
 use crate::journal::event::{Event, EventKind, Used};
 use crate::journal::external_input::{ExternalInput, ExternalInputKind, ExternalInputs};
 use crate::journal::failure::StepError;
-use crate::journal::question::{Answer, AnswerError, Given};
+use crate::journal::question::{Answer, AnswerError, SubmittedAnswer};
 use crate::journal::questions::{Accepted, Questions};
 use crate::journal::read::EventError;
 use crate::journal::words::{Bound, EventName};
@@ -57,7 +57,7 @@ pub struct ReplayState {
     pub steps: IndexMap<Arc<str>, RecordedStep, FixedState>,
     /// The latest status of each task that was set or moved, by path.
     pub tasks: BTreeMap<Arc<str>, Arc<str>>,
-    /// What the run could not have computed itself, in the order in which it arrived.
+    /// Inputs that the run could not have computed itself, in the order of their arrival.
     pub external_inputs: ExternalInputs,
     /// The questions that people were asked.
     pub questions: Questions,
@@ -258,7 +258,7 @@ impl ReplayState {
     ///
     /// # Errors
     /// Returns an error if the answer is refused.
-    pub fn accept(&self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
+    pub fn accept(&self, given: &SubmittedAnswer, now: i128) -> Result<Accepted, AnswerError> {
         match self.state {
             Some(state) if state.is_ended() => Err(AnswerError::Withdrawn(given.path.clone())),
             _ => self.questions.accept(given, now),

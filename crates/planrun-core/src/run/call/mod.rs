@@ -210,7 +210,7 @@ impl Calls {
             }
             Verdict::AskAgain => {
                 self.open.slots.give(ctx, at.0);
-                self.open.put_aside(ctx, at, state);
+                self.open.keep_without_slot(ctx, at, state);
                 self.ask_again(ctx, at);
             }
         }

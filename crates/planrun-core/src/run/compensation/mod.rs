@@ -328,7 +328,7 @@ impl Compensation {
         }
         for at in current {
             if self.asks(at) {
-                people.release_hold(ctx, at);
+                people.cancel_wait(ctx, at);
                 self.stop_asking(ctx, at);
                 skip_undo(ctx, &[at], why);
                 self.next_to_undo(ctx, at);

@@ -148,7 +148,7 @@ impl Compensation {
         if self.abandoned.is_some() {
             return Vec::new();
         }
-        // What was called again as a whole has another step at the same path, and so has an `undo` that is retried.
+        // A retried step or `undo` leaves an older one at the same path; only the latest one counts.
         let is_latest = |at: &NodeRef| !ctx.tree[at.0].auxiliary;
         let failed = self.happened.iter().copied().filter(is_latest);
         failed.filter(|at| can_retry_undo(ctx, *at)).collect()

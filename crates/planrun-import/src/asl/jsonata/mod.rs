@@ -41,7 +41,7 @@ pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
     }
 }
 
-/// What an expression gives.
+/// The result of an expression.
 #[derive(Clone)]
 enum Output {
     One(Value),
@@ -108,7 +108,7 @@ fn concatenation(parts: Vec<Output>) -> Expr {
     tree::joined(lists, BinaryOp::Add).unwrap_or_else(|| tree::list(Vec::new()))
 }
 
-/// Returns whether JSONata takes a value for true: none of null, false, 0 and what is empty is.
+/// Returns whether JSONata takes a value for true; null, false, 0 and empty values are not.
 fn truth(value: Output) -> Expr {
     match value {
         Output::Sequence(list) => {

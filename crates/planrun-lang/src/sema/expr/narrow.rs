@@ -1,4 +1,4 @@
-//! What conditions prove about names: atoms, and the paths whose presence they prove.
+//! Facts that conditions prove about names: atoms, and the paths whose presence they prove.
 
 use std::sync::Arc;
 

@@ -172,7 +172,7 @@ fn step_paths(expression: &ast::Expr, found: &mut Vec<(Arc<str>, Span)>) {
     expression.parts(&mut |part| step_paths(part, found));
 }
 
-/// What a call query may name.
+/// The names that are allowed in a call query.
 struct Callers {
     /// As written in the file, and as named in the catalog.
     tools: Vec<(String, String)>,

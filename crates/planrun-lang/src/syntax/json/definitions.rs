@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::print::meaning;
+use super::print::without_docs;
 use crate::syntax::ast::File;
 
 /// The plans of a file as canonical texts; plans and statements with the same text do the same.
@@ -18,7 +18,7 @@ pub struct PlanTexts {
 impl PlanTexts {
     #[must_use]
     pub fn of(file: &File) -> Self {
-        let items = meaning(file).and_then(|mut file| file.get_mut("items").map(Value::take));
+        let items = without_docs(file).and_then(|mut file| file.get_mut("items").map(Value::take));
         Self {
             items: items.unwrap_or_default(),
         }
@@ -50,8 +50,8 @@ impl PlanTexts {
 
 /// Returns a text for a whole file; files with the same text mean the same. `None` if the file has no JSON form.
 #[must_use]
-pub fn meaning_of(file: &File) -> Option<String> {
-    meaning(file).map(|file| sorted(&file).to_string())
+pub fn canonical_json(file: &File) -> Option<String> {
+    without_docs(file).map(|file| sorted(&file).to_string())
 }
 
 fn statements(list: &Value, around: &str, found: &mut BTreeMap<String, String>) {

@@ -29,7 +29,7 @@ pub fn encode(file: &File) -> Result<Value, Box<Diagnostic>> {
 }
 
 /// Returns the file in JSON form without documentation; `None` if [`encode`] would fail.
-pub(super) fn meaning(file: &File) -> Option<Value> {
+pub(super) fn without_docs(file: &File) -> Option<Value> {
     Encoder {
         refused: None,
         documents: false,

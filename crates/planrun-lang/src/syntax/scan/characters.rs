@@ -6,8 +6,8 @@ use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit, Severity};
 use crate::source::Span;
 
-/// What a non-ASCII character outside texts and comments resembles.
-pub(super) enum Likeness {
+/// The character that a non-ASCII one outside texts and comments resembles.
+pub(super) enum Confusable {
     /// A character of the language.
     Character(char),
     /// White space, or a character without width.
@@ -17,9 +17,9 @@ pub(super) enum Likeness {
     None,
 }
 
-/// Returns what a character that cannot be part of a word resembles.
-pub(super) fn likeness(c: char) -> Likeness {
-    let same = Likeness::Character;
+/// Classifies a character that cannot be part of a word.
+pub(super) fn confusable(c: char) -> Confusable {
+    let same = Confusable::Character;
     match c {
         '“' | '”' | '„' | '‟' | '＂' | '「' | '」' | '«' | '»' | '″' => same('"'),
         '‘' | '’' | '‚' | '‛' | '＇' | '′' | '´' => same('\''),
@@ -27,9 +27,9 @@ pub(super) fn likeness(c: char) -> Likeness {
         '。' => same('.'),
         '–' | '—' | '−' | '‐' | '‑' => same('-'),
         '\u{ff01}'..='\u{ff5e}' => full_width(c),
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Likeness::Direction,
-        _ if is_hidden(c) || c.is_whitespace() => Likeness::Space,
-        _ => Likeness::None,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Confusable::Direction,
+        _ if is_hidden(c) || c.is_whitespace() => Confusable::Space,
+        _ => Confusable::None,
     }
 }
 
@@ -42,11 +42,13 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// Returns the ASCII character of a full-width form; the forms are in ASCII order, from `!` to `~`.
-fn full_width(c: char) -> Likeness {
+fn full_width(c: char) -> Confusable {
     let ascii = (c as u32)
         .checked_sub(0xff01 - 0x21)
         .and_then(|code| u8::try_from(code).ok());
-    ascii.map_or(Likeness::None, |byte| Likeness::Character(char::from(byte)))
+    ascii.map_or(Confusable::None, |byte| {
+        Confusable::Character(char::from(byte))
+    })
 }
 
 /// Returns the Latin letter that a Cyrillic or Greek one looks like.
@@ -95,9 +97,9 @@ impl Lexer<'_> {
     /// Checks a character inside a text or comment, where only invisible and direction-changing ones are suspicious.
     pub(super) fn check_inside(&mut self, c: char, start: usize) {
         let span = Span::new(start, start + c.len_utf8());
-        match likeness(c) {
-            Likeness::Direction => self.direction(c, span),
-            Likeness::Space if matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}') && start > 0 => {
+        match confusable(c) {
+            Confusable::Direction => self.direction(c, span),
+            Confusable::Space if matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}') && start > 0 => {
                 self.report(
                     Diagnostic::new(
                         &codes::CONFUSABLE_CHARACTER,
@@ -108,19 +110,19 @@ impl Lexer<'_> {
                     .unsafe_fix("remove the invisible character", vec![Edit::removal(span)]),
                 );
             }
-            Likeness::Space | Likeness::Character(_) | Likeness::None => {}
+            Confusable::Space | Confusable::Character(_) | Confusable::None => {}
         }
     }
 
     /// Checks a character between tokens and repairs it. Returns the quote if it resembles one.
     pub(super) fn check_outside(&mut self, c: char, start: usize) -> Option<char> {
         let span = Span::new(start, start + c.len_utf8());
-        match likeness(c) {
-            Likeness::Direction => {
+        match confusable(c) {
+            Confusable::Direction => {
                 self.direction(c, span);
                 self.repairs.push(Repair::Blank(span));
             }
-            Likeness::Space => {
+            Confusable::Space => {
                 self.repairs.push(Repair::Blank(span));
                 if c != '\u{feff}' || start > 0 {
                     self.report(
@@ -134,8 +136,8 @@ impl Lexer<'_> {
                     );
                 }
             }
-            Likeness::Character(quote @ ('"' | '\'')) => return Some(quote),
-            Likeness::Character(ascii) => {
+            Confusable::Character(quote @ ('"' | '\'')) => return Some(quote),
+            Confusable::Character(ascii) => {
                 self.look_alike(c, ascii, vec![span]);
                 self.repairs.push(Repair::Character {
                     span,
@@ -143,7 +145,7 @@ impl Lexer<'_> {
                     at_end: false,
                 });
             }
-            Likeness::None => {}
+            Confusable::None => {}
         }
         None
     }
