@@ -1,4 +1,4 @@
-//! `planrun test --review` and `--accept`: reviews the pending snapshots, or accepts all of them.
+//! `planrun test --review`: reviews the pending snapshots.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
@@ -38,23 +38,6 @@ pub fn review(
         read: &mut ask::read_line,
     };
     let decisions = session.run(&waiting)?;
-    Ok(print_summary(&waiting, &decisions, terminal))
-}
-
-/// Accepts every pending snapshot of these plan files.
-///
-/// # Errors
-/// Returns an error if a snapshot cannot be read or written.
-pub fn accept_all(
-    host: &dyn Host,
-    plan_files: &[PathBuf],
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
-    let waiting = pending(host, plan_files)?;
-    let decisions = waiting
-        .iter()
-        .map(|one| apply(one, Decision::Accepted, host))
-        .collect::<Result<Vec<_>, _>>()?;
     Ok(print_summary(&waiting, &decisions, terminal))
 }
 
@@ -430,7 +413,8 @@ a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
             );
         }
         // It is accepted with its control characters unchanged.
-        accept_all(&host, &[PathBuf::from("a.plan")], terminal()).unwrap();
+        let waiting = pending(&host, &[PathBuf::from("a.plan")]).unwrap();
+        waiting[0].accept(&host).unwrap();
         let accepted = host
             .read_file(Path::new("snapshots/a__x__reply.snap"))
             .unwrap();
@@ -450,12 +434,10 @@ a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
     }
 
     #[test]
-    fn everything_is_accepted_without_a_question() {
+    fn no_terminal_is_needed_if_nothing_is_pending() {
         let host = host_with_snapshots();
+        typed(&host, "A\n");
         let plans = [PathBuf::from("p/a.plan")];
-        assert_eq!(accept_all(&host, &plans, terminal()).unwrap(), Exit::Fine);
-        assert!(TESTS.iter().all(|test| stored(&host, test) == "TWO") && waiting(&host).is_empty());
-        // No terminal is needed if nothing is pending.
         assert_eq!(review(&host, &plans, terminal()).unwrap(), Exit::Fine);
     }
 
