@@ -10,7 +10,7 @@ use planrun_lang::diag::render::{command, quoted, visible_line};
 use planrun_lang::sema::{BlockId, Files, NodeId, NodeKind, OrderClass, Plan, Step};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::ItemKind;
-use planrun_lang::value::counted;
+use planrun_lang::value::{counted, shortened};
 use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
@@ -461,11 +461,8 @@ fn rejected(tried: &[Tried<'_>]) -> usize {
 /// Describes one edit: the old and the new text.
 fn changed(source: &SourceFile, edit: &planrun_lang::diag::Edit) -> String {
     let short = |text: &str| {
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        match text.char_indices().nth(60) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text,
-        }
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        shortened(&line, 60)
     };
     format!(
         "`{}` → `{}`",

@@ -11,6 +11,7 @@ use planrun_lang::syntax::ast::{
 };
 use planrun_lang::syntax::is_reserved;
 use planrun_lang::types::{BUILT_IN, Signature};
+use planrun_lang::value::shortened;
 use unicode_ident::{is_xid_continue, is_xid_start};
 
 use crate::report::{Conversion, Report};
@@ -351,12 +352,7 @@ pub fn is_writable(name: &str) -> bool {
 
 /// Returns a part of a document for use in a message: on one line and truncated.
 pub fn excerpt(text: &str) -> String {
-    let line = one_line(text);
-    let mut cut: String = line.chars().take(MAX_NAME).collect();
-    if cut.len() < line.len() {
-        cut.push('…');
-    }
-    cut
+    shortened(&one_line(text), MAX_NAME)
 }
 
 /// Converts a text to an identifier: invalid characters become underscores.

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
-use planrun_lang::protocol::RunState;
+use planrun_lang::protocol::{RunState, is_at_or_below};
 use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
-use self::generations::{Generations, holds};
+use self::generations::Generations;
 pub use self::processes::RecordedProcesses;
 pub use self::recorded_step::{EndWithoutCall, RecordedQuestion, RecordedStep, WithoutCall};
 use crate::journal::call::RecordedPhase;
@@ -320,7 +320,7 @@ impl ReplayState {
     /// Records that a step, and what it holds, is executed again: its calls so far have ended.
     fn retried(&mut self, path: Arc<str>, at: i128) {
         let inside = self.steps.iter_mut();
-        for (_, step) in inside.filter(|(own, _)| holds(&path, own)) {
+        for (_, step) in inside.filter(|(own, _)| is_at_or_below(own, &path)) {
             step.earlier.extend(step.call.take());
         }
         self.generations.note_retry(path.clone());

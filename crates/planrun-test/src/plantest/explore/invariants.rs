@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::protocol::{RunState, StepState, is_below};
 use planrun_lang::sema::test::{steps_at, without_indices};
 use planrun_lang::sema::{OnFailure, Plan, Step};
 use planrun_lang::types::{Effect, ErrorClass, Transient, Validation, check_value};
@@ -297,9 +297,4 @@ fn did_something(step: &StepReport, calls: &[Called], verifies: bool) -> bool {
         | StepState::Skipped
         | StepState::Cancelled => false,
     }
-}
-
-fn is_below(path: &str, other: &str) -> bool {
-    path.strip_prefix(other)
-        .is_some_and(|rest| rest.starts_with(['.', '[']))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planrun_lang::diag::{Diagnostic, codes};
-use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::protocol::{RunState, StepState, is_below};
 use planrun_lang::secrets::{Redactor, redact_paths};
 use planrun_lang::sema::{NodeKind, Plan};
 use planrun_lang::source::Span;
@@ -467,13 +467,8 @@ impl Comparison<'_> {
 
     /// Returns true if the same kind of difference is already reported for an enclosing step.
     fn is_below(&self, path: &str, kind: Kind) -> bool {
-        let outer = |other: &str| {
-            path.strip_prefix(other)
-                .is_some_and(|rest| rest.starts_with(['.', '[']))
-        };
-        self.found
-            .iter()
-            .any(|found| found.kind == kind && outer(&found.path))
+        let mut found = self.found.iter();
+        found.any(|found| found.kind == kind && is_below(path, &found.path))
     }
 
     /// Returns true if the progress of a step depends on the clock.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::protocol::{RunState, StepState, is_at_or_below};
 use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
@@ -396,12 +396,7 @@ impl History {
         if !matches!(timer, Bound::Within | Bound::Deadline) {
             return;
         }
-        let inside = |own: &str| {
-            path.is_empty()
-                || own
-                    .strip_prefix(path)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
+        let inside = |own: &str| path.is_empty() || is_at_or_below(own, path);
         for (_, step) in self.steps.iter_mut().filter(|(own, _)| inside(own)) {
             if let Some(last) = step
                 .attempts
