@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_runs::journal::store::{Created, Digest, Journal, JournalError, Settings, Synchronous};
+use planrun_runs::journal::store::{
+    Created, Digest, Journal, JournalError, Settings, Store as _, Synchronous,
+};
 use planrun_tools::host::RealHost;
 
 use super::temp_journal::{

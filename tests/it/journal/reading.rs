@@ -1,7 +1,7 @@
 //! Listing runs, finding runs by a prefix of their id, reading events from the middle, and detecting alterations.
 
 use planrun_lang::protocol::RunState;
-use planrun_runs::journal::store::{Damage, Filter, JournalError};
+use planrun_runs::journal::store::{Damage, Filter, JournalError, Store as _};
 use rusqlite::Connection;
 
 use super::temp_journal::{TempJournal, append, create, new_run, numbers, summary};
