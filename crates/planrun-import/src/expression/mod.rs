@@ -1,6 +1,7 @@
 //! Expressions of other systems: tokens, conditions, paths, values, and their size limit.
 
 pub mod condition;
+pub mod cursor;
 pub mod path;
 pub mod tokens;
 pub mod value;
