@@ -376,7 +376,7 @@ fn cancel(
         OutputOptions::plain(terminal),
     )?;
     let summary = planrun.run(&id)?;
-    // That it is cancelled has been printed with its outcome.
+    // The outcome has already told that it is cancelled.
     if summary.state != Some(RunState::Cancelled) {
         terminal.note(&format!("the run {id} is {}", summary.state_name()));
     }

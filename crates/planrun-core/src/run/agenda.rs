@@ -206,8 +206,8 @@ impl From<Reaction> for Next {
     }
 }
 
-/// Pending work, performed depth first: what one item requests is done, in the order of the requests, before everything
-/// that was requested earlier.
+/// Pending work, performed depth first: the requests of one item are performed, in their order, before all earlier
+/// requests.
 #[derive(Default)]
 pub(super) struct Agenda {
     /// The next item is the last one, except for the items that were requested since `mark`.

@@ -443,7 +443,7 @@ impl Context {
         self.schedule.within.insert(at, bound);
         let owner = self.tree[at.0].owner;
         if owner.is_some_and(|owner| matches!(owner.role, Role::Verify | Role::Undo)) {
-            // Nothing verified or undid the effect while no process was running, and a negative result of `verify`
+            // The full time: no `verify` or `undo` ran while there was no process, and a negative result of `verify`
             // requires the whole time.
             self.set_timer(wait, Timer::Within(at, number));
         } else {

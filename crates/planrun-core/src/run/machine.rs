@@ -476,8 +476,8 @@ impl Run {
         self.finish_if_suspended();
     }
 
-    /// Ends this process's part in a suspended run. What follows from the last results without a call is done first,
-    /// since a replay of the journal does it too.
+    /// Ends this process's part in a suspended run. Consequences of the last results that need no call are handled
+    /// first, since a replay of the journal handles them, too.
     fn finish_if_suspended(&mut self) {
         self.finished |= !self.has_ready() && self.waiting().may_stop();
     }

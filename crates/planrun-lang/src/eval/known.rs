@@ -95,7 +95,7 @@ impl Environment for RecordingEnvironment<'_> {
 }
 
 impl<'a> Folding<'a> {
-    /// Creates a folder. `work` limits the total cost; what would exceed it counts as unknown.
+    /// Creates an evaluator of constants. `work` limits the total cost; values beyond it count as unknown.
     #[must_use]
     pub fn new(knowledge: &'a dyn Knowledge, work: u64) -> Self {
         let environment = RecordingEnvironment {

@@ -30,7 +30,7 @@ struct Known {
     facts: Vec<Atom>,
     /// The indices of the facts that hold until a `set` changes the contexts that they are about.
     passing: Vec<usize>,
-    /// Only the guards: what ends above have proved holds in the same flow, but not in listeners.
+    /// Only the guards: the facts that ends above prove hold in the same flow, but not in listeners.
     guards: Vec<Atom>,
     /// Conditions that do not hold together, since otherwise the plan or block would have ended above.
     excluded: Vec<Arc<[Atom]>>,

@@ -41,8 +41,8 @@ impl Known<'_> {
             left: MAX_CASES,
         };
         let holds = |guard: &[Atom]| guard.iter().all(|atom| cases.value(atom) == Some(true));
-        // If the known facts contradict each other, this place never runs; what is read there is defined above under
-        // the same guards.
+        // If the known facts contradict each other, this place never runs; the values that it reads are defined above
+        // under the same guards.
         if definitions
             .iter()
             .any(|definition| holds(&definition.guard) || self.holds(&definition.guard))

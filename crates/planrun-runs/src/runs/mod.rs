@@ -310,7 +310,8 @@ impl Shared {
         self.check_own_folder()?;
         let journal: Journal =
             Arc::new(JournalFile::open(&path, Settings::default(), host.clone())?);
-        // After the journal, which creates the folder for its user only. Without git, what this adds is not needed.
+        // After the journal, which creates the folder for its user only. A failure is harmless: the files that this adds
+        // are needed only with git.
         let _ = make_own_folder(&**host, &location.folder);
         *open = Some(Open {
             journal: journal.clone(),

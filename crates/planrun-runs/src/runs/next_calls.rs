@@ -1,5 +1,5 @@
-//! The calls that a run is certain to make next, unless it fails before. What makes one of them impossible should be
-//! known before anything else happens.
+//! The calls that a run is certain to make next, unless it fails before. The reasons that make one of them
+//! impossible should be known before anything else happens.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

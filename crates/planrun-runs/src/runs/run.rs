@@ -183,8 +183,8 @@ impl Planrun {
         run.possible(&journal)
     }
 
-    /// Retries the failed steps of a run. What they have changed and not undone is not done again. In a run that has
-    /// ended, the verifications and the `undo`s that have failed are repeated.
+    /// Retries the failed steps of a run. Changes of theirs that were not undone are not made again. In a run that
+    /// has ended, the verifications and the `undo`s that have failed are repeated.
     ///
     /// # Errors
     /// As for [`Self::resume`]; [`Error::Ended`] if the run has ended and nothing of it can be retried.

@@ -56,7 +56,7 @@ const MAX_CALLS_OF_A_MODEL: u64 = 200;
 /// Default limit for the duration of such a run, without the time in which it waits for people.
 const MAX_TIME_OF_A_MODEL: Duration = Duration::from_mins(10);
 
-/// A checked plan file, of which a plan has not been chosen yet.
+/// A checked plan file before one of its plans is chosen.
 pub struct Checked {
     workspace: Arc<Workspace>,
     source: SourceFile,
@@ -84,7 +84,7 @@ pub struct CheckedPlan {
     obstacles: Vec<Obstacle>,
 }
 
-/// A finding because of which a run could not complete.
+/// A finding that would prevent a run from completing.
 #[derive(Clone)]
 struct Obstacle {
     finding: Diagnostic,
@@ -474,7 +474,7 @@ impl CheckedPlan {
         reader.finish()
     }
 
-    /// Refuses a plan of which a run started now could not complete.
+    /// Refuses a plan if a run that starts now could not complete.
     ///
     /// # Errors
     /// [`Error::Obstacles`].

@@ -249,7 +249,7 @@ impl Calls {
     }
 }
 
-/// Returns the failure of a call of which no answer tells whether it has happened.
+/// Returns the failure of a call that may have happened, since it got no answer.
 fn maybe_sent(ctx: &Context, at: NodeRef, effect: Effect) -> StepError {
     let attempts = ctx.tree.record(at).attempts;
     let message = if attempts == 0 {

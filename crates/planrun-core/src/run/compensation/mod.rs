@@ -307,7 +307,7 @@ impl Compensation {
         phases.any(|phase| matches!(phase, Phase::Undoing { .. }))
     }
 
-    /// Ends the undo that is in progress, of which only effects in flight are awaited, and skips the remaining ones.
+    /// Ends the undo that is in progress, awaiting only its effects in flight, and skips the remaining ones.
     pub(in crate::run) fn abandon_undo(
         &mut self,
         ctx: &mut Context,

@@ -196,7 +196,7 @@ fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
 }
 
 /// Returns the result of the `undo` of a step if it also holds for the step that takes over the call: an `undo` that must
-/// not be repeated, or of which a part is done, is not begun again.
+/// not be repeated, or that is partly done, is not begun again.
 pub(in crate::run) fn lasting_undone(ctx: &Context, at: NodeRef) -> Option<Undone> {
     let undone = ctx.tree.record(at).details()?.undone.clone()?;
     let has_changed = |frame| {

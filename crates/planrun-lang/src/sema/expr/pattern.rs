@@ -369,7 +369,7 @@ fn is_broken(pattern: &ast::Pattern) -> bool {
     }
 }
 
-/// Returns the literals of which a pattern consists; `None` if it has other parts.
+/// Returns the literals of a pattern; `None` if it has other parts.
 fn literals_of(pattern: &ast::Pattern) -> Option<Vec<&ast::Literal>> {
     match &pattern.kind {
         ast::PatternKind::Literal(literal) => Some(vec![literal]),
