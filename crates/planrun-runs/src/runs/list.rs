@@ -114,11 +114,9 @@ impl Planrun {
             .map(|row| RunSummary::of(&journal, row))
             .collect();
         if includes_running {
-            rows.retain(|row| match row.is_interrupted() {
-                true => filter.interrupted,
-                false => row
-                    .state
-                    .is_some_and(|state| filter.states.contains(&state)),
+            rows.retain(|row| {
+                let state = row.state.filter(|_| !row.is_interrupted());
+                state.map_or(filter.interrupted, |state| filter.states.contains(&state))
             });
             rows.truncate(filter.limit.unwrap_or(usize::MAX));
         }
