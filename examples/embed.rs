@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use planrun::Planrun;
 use planrun::check::{PlanText, render};
-use planrun::run::{Addressee, Event, Given, ResumeOptions, RunOptions};
+use planrun::run::{Addressee, Event, ResumeOptions, RunOptions, SubmittedAnswer};
 use planrun::tool::{self, CallError, ErrorClass, Sent, Transient};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut observer =
         |event: &Event| println!("{} {}", event.kind.name().name(), event.kind.path());
     println!("{}", run.drive(&mut observer).await?.outcome.state.name());
-    let answer = Given::new("cold", json!({ "degrees": 10 }));
+    let answer = SubmittedAnswer::new("cold", json!({ "degrees": 10 }));
     planrun.answer(Addressee::Run(&id), &[answer])?;
     let outcome = planrun
         .resume(&id, ResumeOptions::default())?

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use planrun::check::PlanText;
-//! use planrun::run::{Addressee, CancelOptions, EventOptions, Given, ResumeOptions, RunFilter, RunOptions};
+//! use planrun::run::{Addressee, CancelOptions, EventOptions, ResumeOptions, RunFilter, RunOptions, RunState, SubmittedAnswer};
 //! use planrun::run::{RunState, Silence};
 //! use planrun::{ErrorKind, Planrun};
 //! use serde_json::{Map, json};
@@ -35,9 +35,9 @@
 //! let (path, question) = planrun.questions("order-1")?.questions().remove(0);
 //! assert_eq!((&*path, &*question.text), ("form", "How many?"));
 //! let order = Addressee::Run("order-1");
-//! let refused = planrun.answer(order, &[Given::new("form", json!({ "count": "many" }))]);
+//! let refused = planrun.answer(order, &[SubmittedAnswer::new("form", json!({ "count": "many" }))]);
 //! assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
-//! planrun.answer(order, &[Given::new("form", json!({ "count": 3 }))])?;
+//! planrun.answer(order, &[SubmittedAnswer::new("form", json!({ "count": 3 }))])?;
 //!
 //! planrun.signal("order-1", "paid", json!({ "euros": 12 }))?;
 //! let outcome = planrun.resume("order-1", ResumeOptions::default())?.drive(&mut Silence).await?.outcome;
@@ -51,7 +51,7 @@
 //! }
 //! assert!(last.contains("run.settled"), "{last}");
 //!
-//! let completed = RunFilter { states: vec!["completed".to_owned()], ..RunFilter::default() };
+//! let completed = RunFilter { states: vec![RunState::Completed], ..RunFilter::default() };
 //! assert_eq!(planrun.list(&completed)?[0].run, "order-1");
 //! // A run that has ended accepts no further command.
 //! let late = planrun.cancel("order-1", CancelOptions::default(), ResumeOptions::default());
@@ -64,7 +64,9 @@
 //! [`Asker`] in [`Answering`] is called as soon as a question comes up. Times are in nanoseconds since the Unix
 //! epoch, UTC.
 
-pub use planrun_core::journal::{AnswerError, Event, EventKind, Given, Question, StepError};
+pub use planrun_core::journal::{
+    AnswerError, Event, EventKind, Question, StepError, SubmittedAnswer,
+};
 pub use planrun_core::run::{Asking, Interruption, Outcome, StepReport, Usage};
 pub use planrun_lang::protocol::{RunState, StepState};
 pub use planrun_lang::value::Value;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use planrun_core::journal::{Event, ReplayState};
 use planrun_core::run::{Outcome, Program};
+use planrun_lang::protocol::RunState;
 use planrun_runs::journal::store::{
     Created, Digest, Journal, JournalError, NewRun, Recorded, Settings, SqliteLease, Summary,
     Synchronous, read_ahead,
@@ -138,7 +139,7 @@ pub fn many_short_runs(folder: &Path, count: usize) -> Result<(), String> {
             b"{\"number\":1,\"at\":\"2023-11-14T22:13:20.000Z\",\"event\":\"run.settled\",\"status\":\"completed\"}",
         );
         driver.summary(Summary {
-            state: "completed".to_owned(),
+            state: RunState::Completed,
             ended: true,
             error: None,
             note: None,

@@ -89,7 +89,7 @@ pub struct MockArguments {
     pub failures: Vec<(String, u64)>,
 }
 
-/// What `planrun mock` replaces besides tools.
+/// The services that `planrun mock` doubles in addition to tools.
 #[derive(Debug, clap::Subcommand)]
 pub enum MockKind {
     Model(MockModelArguments),
@@ -182,7 +182,7 @@ pub struct RunArguments {
     pub format: RunFormat,
 }
 
-/// What to print of a completed run.
+/// The part of a completed run that is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum RunOutput {
     /// Reply of the plan

@@ -15,7 +15,7 @@ use super::echo::without_echo;
 use super::question::{QuestionView, more_questions};
 use super::terminal::at_prompt;
 use super::{Failure, Terminal};
-use planrun_core::journal::{FormField, Given, Question, Waiting};
+use planrun_core::journal::{FormField, Question, SubmittedAnswer, Waiting};
 use planrun_core::run::{Asking, Outcome};
 use planrun_runs::driver::{Answering, Asker};
 use planrun_runs::runs::real_host;
@@ -28,7 +28,7 @@ pub(super) fn answering(
     let given = |(path, text): &(String, String)| {
         let value = parse_json(&format!("the answer to `{path}`"), text)?;
         let by = arguments.by.as_deref().map(Arc::from);
-        Ok(Given {
+        Ok(SubmittedAnswer {
             path: path.as_str().into(),
             value,
             by,
@@ -104,7 +104,7 @@ struct AtTerminal {
 }
 
 impl Asker for AtTerminal {
-    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
         let (terminal, ended) = (self.terminal, self.ended.clone());
         let (sender, answer) = oneshot::channel();
         // Reads on a thread of its own: the run may end before the user has answered, and must not wait for the
@@ -128,7 +128,7 @@ impl Asker for AtTerminal {
 }
 
 /// Prints a question and reads its answer; `None` at the end of the input.
-fn ask_at_terminal(asking: &Asking, terminal: Terminal) -> Option<Given> {
+fn ask_at_terminal(asking: &Asking, terminal: Terminal) -> Option<SubmittedAnswer> {
     let question = &asking.question;
     if let Some(refused) = &asking.refused {
         terminal.error(&match terminal.style.language {
@@ -145,7 +145,7 @@ fn ask_at_terminal(asking: &Asking, terminal: Terminal) -> Option<Given> {
     terminal.eprint(&view.render(real_host().now(), terminal.style));
     match reply(question, false, terminal) {
         // The user at the terminal started the run, and answers in the requested role.
-        Reply::Given(value) => Some(Given {
+        Reply::Given(value) => Some(SubmittedAnswer {
             path: asking.path.clone(),
             value,
             by: question.by.clone(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use planrun_import::report::{Fate, Note};
+use planrun_import::report::{Conversion, Note};
 use planrun_import::{Format, Imported, Refused, document};
 use planrun_lang::diag::render::{FileReport, human, json_findings, visible_text};
 use planrun_lang::sema::Tools;
@@ -108,7 +108,7 @@ pub fn run(
             terminal.note(&format!("{}: {}", made.format.name(), made.report.sum()));
         }
     }
-    let is_whole = made.report.count(Fate::NotCarried) == 0;
+    let is_whole = made.report.count(Conversion::NotCarried) == 0;
     Ok(if is_sound && is_whole {
         Exit::Fine
     } else {

@@ -114,8 +114,8 @@ fn project_in(host: &dyn Host, folder: &Path) -> Location {
     }
 }
 
-/// Returns true if a folder has something at the place of its journal. Whoever opens it reports why it is not a journal
-/// or cannot be read.
+/// Returns true if a folder has something at the place of its journal. The error when it is opened tells why it is not a
+/// journal or cannot be read.
 pub fn has_journal(host: &dyn Host, folder: &Path) -> bool {
     let kind = host.kind(&journal_file(folder));
     !kind.is_err_and(|error| error.kind() == ErrorKind::NotFound)

@@ -10,7 +10,7 @@ use planrun_lang::diag::render::{command, quoted, visible_line};
 use planrun_lang::sema::{BlockId, Files, NodeId, NodeKind, OrderClass, Plan, Step};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::ItemKind;
-use planrun_lang::value::counted;
+use planrun_lang::value::{counted, shortened};
 use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
@@ -64,7 +64,7 @@ pub enum Format {
 
 /// The result of a mutant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
+enum MutantResult {
     /// The check rejects the mutant.
     Rejected,
     /// A test fails.
@@ -75,7 +75,7 @@ enum Fate {
     Uncovered,
 }
 
-impl Fate {
+impl MutantResult {
     const fn name(self) -> &'static str {
         match self {
             Self::Rejected => "rejected",
@@ -90,7 +90,7 @@ impl Fate {
 struct Tried<'a> {
     source: &'a SourceFile,
     mutant: Mutant,
-    fate: Fate,
+    fate: MutantResult,
 }
 
 /// Mutates the plans that the arguments name, and runs their tests.
@@ -126,7 +126,9 @@ pub fn run(
     let tried = |(index, mutant): (usize, Mutant)| {
         let home = &tested.files[index];
         let fate = match fate(&tested, &used, home, &mutant)? {
-            Fate::Survived if !is_covered(home, &seen, mutant.span) => Fate::Uncovered,
+            MutantResult::Survived if !is_covered(home, &seen, mutant.span) => {
+                MutantResult::Uncovered
+            }
             fate => fate,
         };
         Ok(Tried {
@@ -229,10 +231,10 @@ fn fate(
     used: &[Vec<String>],
     home: &TestedFile,
     mutant: &Mutant,
-) -> Result<Fate, SnapshotError> {
+) -> Result<MutantResult, SnapshotError> {
     let name = home.suite.source.name();
     let Some(text) = mutant.apply(&home.suite.source) else {
-        return Ok(Fate::Rejected);
+        return Ok(MutantResult::Rejected);
     };
     let workspace = &tested.workspaces[home.project];
     let changed = Changed {
@@ -252,7 +254,7 @@ fn fate(
     let tests: Vec<Span> = tests.map(|item| item.span).collect();
     let in_a_test = |found: &Diagnostic| tests.iter().any(|test| test.contains(found.span));
     if !own.broken.iter().all(in_a_test) {
-        return Ok(Fate::Rejected);
+        return Ok(MutantResult::Rejected);
     }
     let sees = |(index, _): &(usize, &TestedFile)| used[*index].iter().any(|used| used == name);
     for (_, file) in tested.files.iter().enumerate().filter(sees) {
@@ -267,10 +269,10 @@ fn fate(
             .with_other_plans(&|source| workspace.find(source, &changed))
             .with_recordings(&RealHost);
         if !suite.broken.is_empty() || failure(tested, file, &suite, &mut Silence)?.is_some() {
-            return Ok(Fate::Killed);
+            return Ok(MutantResult::Killed);
         }
     }
-    Ok(Fate::Survived)
+    Ok(MutantResult::Survived)
 }
 
 /// Returns true if a test reaches the innermost statement around a location of a plan file whose execution runs
@@ -391,10 +393,10 @@ fn failure(
 
 /// Returns the share of detected mutants among those that the check accepts, in percent.
 fn share(tried: &[Tried<'_>]) -> f64 {
-    let count = |fate: Fate| tried.iter().filter(|tried| tried.fate == fate).count();
+    let count = |fate: MutantResult| tried.iter().filter(|tried| tried.fate == fate).count();
     let (killed, survived) = (
-        count(Fate::Killed),
-        count(Fate::Survived) + count(Fate::Uncovered),
+        count(MutantResult::Killed),
+        count(MutantResult::Survived) + count(MutantResult::Uncovered),
     );
     let parts = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     if killed + survived == 0 {
@@ -407,7 +409,7 @@ fn share(tried: &[Tried<'_>]) -> f64 {
 fn print_report(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<(), Failure> {
     for one in tried
         .iter()
-        .filter(|one| matches!(one.fate, Fate::Survived | Fate::Uncovered))
+        .filter(|one| matches!(one.fate, MutantResult::Survived | MutantResult::Uncovered))
     {
         let position = one.source.position(one.mutant.span.start);
         let name = visible_line(one.source.name());
@@ -452,18 +454,15 @@ fn print_report(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<(
 fn rejected(tried: &[Tried<'_>]) -> usize {
     tried
         .iter()
-        .filter(|one| one.fate == Fate::Rejected)
+        .filter(|one| one.fate == MutantResult::Rejected)
         .count()
 }
 
 /// Describes one edit: the old and the new text.
 fn changed(source: &SourceFile, edit: &planrun_lang::diag::Edit) -> String {
     let short = |text: &str| {
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        match text.char_indices().nth(60) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text,
-        }
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        shortened(&line, 60)
     };
     format!(
         "`{}` → `{}`",
@@ -482,10 +481,10 @@ fn document(tried: &[Tried<'_>], share: f64) -> Json {
             "fate": one.fate.name(),
         })
     };
-    let count = |fate: Fate| tried.iter().filter(|one| one.fate == fate).count();
+    let count = |fate: MutantResult| tried.iter().filter(|one| one.fate == fate).count();
     let counts = json!({
-        "killed": count(Fate::Killed), "survived": count(Fate::Survived), "uncovered": count(Fate::Uncovered),
-        "rejected": count(Fate::Rejected),
+        "killed": count(MutantResult::Killed), "survived": count(MutantResult::Survived), "uncovered": count(MutantResult::Uncovered),
+        "rejected": count(MutantResult::Rejected),
     });
     json!({ "version": 1, "share": share, "counts": counts, "mutants": tried.iter().map(entry).collect::<Vec<_>>() })
 }

@@ -7,6 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use owo_colors::{OwoColorize, Style};
 use planrun_lang::diag::render::{Appearance, visible_line};
 use planrun_lang::protocol::StepState;
+use planrun_lang::value::shortened;
 
 use planrun_core::journal::StepError;
 
@@ -378,15 +379,7 @@ fn label(path: &str, tool: &str) -> String {
 /// Escapes and truncates external text to one line.
 fn short(text: &str) -> String {
     let excerpt: String = text.chars().take(MAX_NAME_CHARS + 1).collect();
-    let excerpt = visible_line(&excerpt);
-    if excerpt.chars().count() <= MAX_NAME_CHARS {
-        return excerpt.into_owned();
-    }
-    excerpt
-        .chars()
-        .take(MAX_NAME_CHARS)
-        .chain("…".chars())
-        .collect()
+    shortened(&visible_line(&excerpt), MAX_NAME_CHARS)
 }
 
 /// Formats a duration: `340ms`, `1.2s`, `2m 03s`.

@@ -1,4 +1,4 @@
-//! `planrun test --review` and `--accept`: reviews the pending snapshots, or accepts all of them.
+//! `planrun test --review`: reviews the pending snapshots.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
@@ -37,30 +37,13 @@ pub fn review(
         show: &mut |text| terminal.eprint(text),
         read: &mut ask::read_line,
     };
-    let fates = session.run(&waiting)?;
-    Ok(print_summary(&waiting, &fates, terminal))
-}
-
-/// Accepts every pending snapshot of these plan files.
-///
-/// # Errors
-/// Returns an error if a snapshot cannot be read or written.
-pub fn accept_all(
-    host: &dyn Host,
-    plan_files: &[PathBuf],
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
-    let waiting = pending(host, plan_files)?;
-    let fates = waiting
-        .iter()
-        .map(|one| apply(one, Fate::Accepted, host))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(print_summary(&waiting, &fates, terminal))
+    let decisions = session.run(&waiting)?;
+    Ok(print_summary(&waiting, &decisions, terminal))
 }
 
 /// The decision about a pending snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
+enum Decision {
     Accepted,
     Rejected,
     Skipped,
@@ -69,8 +52,8 @@ enum Fate {
 /// The user's answer to a prompt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Answer {
-    This(Fate),
-    Remaining(Fate),
+    This(Decision),
+    Remaining(Decision),
     Diff,
     Quit,
 }
@@ -86,30 +69,30 @@ struct Session<'s> {
 
 impl Session<'_> {
     /// Returns the decision about each snapshot, in order.
-    fn run(&mut self, waiting: &[Pending]) -> Result<Vec<Fate>, Failure> {
-        let mut fates = Vec::with_capacity(waiting.len());
+    fn run(&mut self, waiting: &[Pending]) -> Result<Vec<Decision>, Failure> {
+        let mut decisions = Vec::with_capacity(waiting.len());
         let mut remaining = None;
         let mut diff = true;
-        while let Some(one) = waiting.get(fates.len()) {
-            let answer = if let Some(fate) = remaining {
-                Answer::This(fate)
+        while let Some(one) = waiting.get(decisions.len()) {
+            let answer = if let Some(decision) = remaining {
+                Answer::This(decision)
             } else {
                 (self.show)(&render(
                     one,
-                    (fates.len() + 1, waiting.len()),
+                    (decisions.len() + 1, waiting.len()),
                     diff,
                     self.style,
                 ));
                 self.ask(diff)
             };
             match answer {
-                Answer::This(fate) => fates.push(apply(one, fate, self.host)?),
-                Answer::Remaining(fate) => remaining = Some(fate),
+                Answer::This(decision) => decisions.push(apply(one, decision, self.host)?),
+                Answer::Remaining(decision) => remaining = Some(decision),
                 Answer::Diff => diff = !diff,
-                Answer::Quit => remaining = Some(Fate::Skipped),
+                Answer::Quit => remaining = Some(Decision::Skipped),
             }
         }
-        Ok(fates)
+        Ok(decisions)
     }
 
     /// Asks until the answer is valid.
@@ -137,25 +120,25 @@ impl Session<'_> {
 
 fn answer(text: &str) -> Option<Answer> {
     Some(match text.trim() {
-        "a" | "accept" => Answer::This(Fate::Accepted),
-        "r" | "reject" => Answer::This(Fate::Rejected),
-        "s" | "skip" => Answer::This(Fate::Skipped),
-        "A" => Answer::Remaining(Fate::Accepted),
-        "R" => Answer::Remaining(Fate::Rejected),
-        "S" => Answer::Remaining(Fate::Skipped),
+        "a" | "accept" => Answer::This(Decision::Accepted),
+        "r" | "reject" => Answer::This(Decision::Rejected),
+        "s" | "skip" => Answer::This(Decision::Skipped),
+        "A" => Answer::Remaining(Decision::Accepted),
+        "R" => Answer::Remaining(Decision::Rejected),
+        "S" => Answer::Remaining(Decision::Skipped),
         "d" | "diff" => Answer::Diff,
         "q" | "quit" => Answer::Quit,
         _ => return None,
     })
 }
 
-fn apply(one: &Pending, fate: Fate, host: &dyn Host) -> Result<Fate, Failure> {
-    match fate {
-        Fate::Accepted => one.accept(host)?,
-        Fate::Rejected => one.reject(host)?,
-        Fate::Skipped => {}
+fn apply(one: &Pending, decision: Decision, host: &dyn Host) -> Result<Decision, Failure> {
+    match decision {
+        Decision::Accepted => one.accept(host)?,
+        Decision::Rejected => one.reject(host)?,
+        Decision::Skipped => {}
     }
-    Ok(fate)
+    Ok(decision)
 }
 
 /// Renders one pending snapshot with its metadata. Its content is untrusted, so control characters are escaped.
@@ -209,39 +192,42 @@ fn body(one: &Pending, diff: bool, style: Appearance) -> String {
 }
 
 /// Prints what was decided about each snapshot, and the totals.
-fn print_summary(waiting: &[Pending], fates: &[Fate], terminal: Terminal) -> Exit {
-    for line in summary_lines(waiting, fates) {
+fn print_summary(waiting: &[Pending], decisions: &[Decision], terminal: Terminal) -> Exit {
+    for line in summary_lines(waiting, decisions) {
         terminal.note(&line);
     }
-    if fates.iter().all(|fate| *fate == Fate::Accepted) {
+    if decisions
+        .iter()
+        .all(|decision| *decision == Decision::Accepted)
+    {
         Exit::Fine
     } else {
         Exit::Findings
     }
 }
 
-fn summary_lines(waiting: &[Pending], fates: &[Fate]) -> Vec<String> {
-    let word = |fate: Fate| match fate {
-        Fate::Accepted => "accepted",
-        Fate::Rejected => "rejected",
-        Fate::Skipped => "skipped",
+fn summary_lines(waiting: &[Pending], decisions: &[Decision]) -> Vec<String> {
+    let word = |decision: Decision| match decision {
+        Decision::Accepted => "accepted",
+        Decision::Rejected => "rejected",
+        Decision::Skipped => "skipped",
     };
     if waiting.is_empty() {
         return vec!["no snapshots to review".to_owned()];
     }
-    let each = waiting.iter().zip(fates);
+    let each = waiting.iter().zip(decisions);
     let mut lines: Vec<String> = each
-        .map(|(one, fate)| {
+        .map(|(one, decision)| {
             format!(
                 "{} {}",
-                word(*fate),
+                word(*decision),
                 visible_line(&one.target.to_string_lossy())
             )
         })
         .collect();
-    let counted = [Fate::Accepted, Fate::Rejected, Fate::Skipped].map(|fate| {
-        let count = fates.iter().filter(|other| **other == fate).count();
-        (count > 0).then(|| format!("{count} {}", word(fate)))
+    let counted = [Decision::Accepted, Decision::Rejected, Decision::Skipped].map(|decision| {
+        let count = decisions.iter().filter(|other| **other == decision).count();
+        (count > 0).then(|| format!("{count} {}", word(decision)))
     });
     lines.push(counted.into_iter().flatten().collect::<Vec<_>>().join(", "));
     lines
@@ -307,7 +293,7 @@ mod tests {
         let (show, read) = (&mut |text: &str| output.push_str(text), &mut || {
             lines.next()
         });
-        let fates = Session {
+        let decisions = Session {
             host,
             style: Appearance::PLAIN,
             show,
@@ -315,7 +301,7 @@ mod tests {
         }
         .run(&waiting)
         .unwrap();
-        (output, summary_lines(&waiting, &fates))
+        (output, summary_lines(&waiting, &decisions))
     }
 
     fn stored(host: &MemoryHost, test: &str) -> String {
@@ -427,7 +413,8 @@ a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
             );
         }
         // It is accepted with its control characters unchanged.
-        accept_all(&host, &[PathBuf::from("a.plan")], terminal()).unwrap();
+        let waiting = pending(&host, &[PathBuf::from("a.plan")]).unwrap();
+        waiting[0].accept(&host).unwrap();
         let accepted = host
             .read_file(Path::new("snapshots/a__x__reply.snap"))
             .unwrap();
@@ -447,12 +434,10 @@ a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
     }
 
     #[test]
-    fn everything_is_accepted_without_a_question() {
+    fn no_terminal_is_needed_if_nothing_is_pending() {
         let host = host_with_snapshots();
+        typed(&host, "A\n");
         let plans = [PathBuf::from("p/a.plan")];
-        assert_eq!(accept_all(&host, &plans, terminal()).unwrap(), Exit::Fine);
-        assert!(TESTS.iter().all(|test| stored(&host, test) == "TWO") && waiting(&host).is_empty());
-        // No terminal is needed if nothing is pending.
         assert_eq!(review(&host, &plans, terminal()).unwrap(), Exit::Fine);
     }
 

@@ -17,15 +17,16 @@ use super::{Exit, echo};
 static STOPS: Mutex<Option<CancellationToken>> = Mutex::new(None);
 /// Tells the user what follows from a signal.
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
-/// Time after the first signal at which the user is told that the command has not stopped yet, and maximum time that the
-/// end of the process waits for its last messages.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Time after the first signal at which the user is told that the command has not stopped yet.
+const NOTICE_DELAY: Duration = Duration::from_millis(500);
+/// Maximum time that the end of the process waits for its last message.
+const MAX_MESSAGE_TIME: Duration = Duration::from_millis(500);
 /// Time after the first signal in which further ones belong to it. Nobody presses Ctrl-C twice so fast.
 const ONE_REQUEST: Duration = Duration::from_millis(100);
 
 pub type Listener = Box<dyn Fn(Interrupt) + Send>;
 
-/// What a signal does to a command.
+/// The effect of a signal on a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interrupt {
     /// The command stops once its effects in flight have ended.
@@ -47,13 +48,13 @@ fn tell(interrupt: Interrupt) {
 
 /// Tells the user that the process ends, unless the terminal accepts no output: that must not keep the process alive.
 fn tell_end() {
-    let (told, is_told) = mpsc::channel();
+    let (done, wait_done) = mpsc::channel();
     let telling = Builder::new().spawn(move || {
         tell(Interrupt::Ends);
-        told.send(())
+        done.send(())
     });
     if telling.is_ok() {
-        let _ = is_told.recv_timeout(PATIENCE);
+        let _ = wait_done.recv_timeout(MAX_MESSAGE_TIME);
     }
 }
 
@@ -108,7 +109,7 @@ fn watch(mut signals: Signals) {
             stopped = Some(runtime_now());
             // In a thread of its own, so that the next signal is not held up.
             let _ = Builder::new().spawn(|| {
-                sleep(PATIENCE);
+                sleep(NOTICE_DELAY);
                 tell(Interrupt::Stops);
             });
         } else {

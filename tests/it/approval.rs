@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::tool::{self, CallError, Tool};
-use planrun_core::journal::{Given, Grant, GrantScope, GrantedCalls};
+use planrun_core::journal::{Grant, GrantScope, GrantedCalls, SubmittedAnswer};
 use planrun_core::run::{Approval, Outcome};
 use planrun_lang::protocol::RunState;
 use planrun_lang::types::Effect;
@@ -125,9 +125,9 @@ impl TicketService {
     }
 
     fn answer(&self, path: &str, value: Json) -> Result<(), Error> {
-        let given = Given {
+        let given = SubmittedAnswer {
             by: Some("terminal:ann".into()),
-            ..Given::new(path, value)
+            ..SubmittedAnswer::new(path, value)
         };
         self.planrun
             .answer(Addressee::Run("r1"), &[given])

@@ -1,6 +1,6 @@
 //! Requests to runs that change, or whose journal is damaged, between the check of the request and its execution.
 
-use planrun_core::journal::Given;
+use planrun_core::journal::SubmittedAnswer;
 use planrun_lang::protocol::RunState;
 use planrun_runs::driver::Silence;
 use planrun_runs::runs::{
@@ -59,7 +59,7 @@ async fn a_patch_of_a_run_that_has_gone_on_since_is_refused() {
     let early = RecordedRun::patchable(&planrun, "r1").await.unwrap();
     // Another process resumes the run, and the process that patches it has read it before.
     let other = Planrun::open(folder.path()).unwrap();
-    let answer = Given::new("form", json!({ "count": 3 }));
+    let answer = SubmittedAnswer::new("form", json!({ "count": 3 }));
     other.answer(Addressee::Run("r1"), &[answer]).unwrap();
     let run = other.resume("r1", ResumeOptions::default()).unwrap();
     run.drive(&mut Silence).await.unwrap();

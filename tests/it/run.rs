@@ -1,5 +1,6 @@
 //! `planrun run`: from text to reply.
 
+use planrun_runs::journal::store::Store as _;
 use serde_json::{Value as Json, json};
 
 use crate::support::{Output, folder, planrun};

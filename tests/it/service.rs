@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use planrun_core::journal::Given;
+use planrun_core::journal::SubmittedAnswer;
 use planrun_core::run::Asking;
 use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
@@ -69,8 +69,8 @@ fn text(reply: Option<&Value>) -> &str {
     reply.and_then(Value::as_str).unwrap_or_default()
 }
 
-fn answer(value: Json, by: &str) -> Given {
-    Given {
+fn answer(value: Json, by: &str) -> SubmittedAnswer {
+    SubmittedAnswer {
         path: "form".into(),
         value,
         by: Some(by.into()),
@@ -127,7 +127,7 @@ async fn twenty_runs_go_on_at_once_in_one_process() {
     }
     let done = planrun
         .list(&RunFilter {
-            states: vec!["completed".into()],
+            states: vec![RunState::Completed],
             ..RunFilter::default()
         })
         .unwrap();
@@ -239,9 +239,9 @@ async fn runs_can_be_kept_in_memory() {
 struct FixedAsker;
 
 impl Asker for FixedAsker {
-    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
         Box::pin(async move {
-            Some(Given {
+            Some(SubmittedAnswer {
                 path: asking.path,
                 ..answer(json!({ "count": 7 }), "desk")
             })
@@ -561,7 +561,7 @@ async fn a_tool_in_rust_is_checked_called_and_called_again_by_the_process_that_r
     planrun
         .answer(
             Addressee::Run("r1"),
-            &[Given::new("form", json!({ "count": 4 }))],
+            &[SubmittedAnswer::new("form", json!({ "count": 4 }))],
         )
         .unwrap();
     let next = with_own_tool(&folder);
@@ -586,7 +586,7 @@ async fn whoever_resumes_without_the_tool_is_refused_and_the_run_waits_for_who_h
     let refused = kind(stranger.resume("r1", ResumeOptions::default()));
     let why = "the run `r1` cannot continue here: there is no namespace `math`";
     assert_eq!(refused, (ErrorKind::Environment, why.to_owned()));
-    assert_eq!(planrun.run("r1").unwrap().state, "paused");
+    assert_eq!(planrun.run("r1").unwrap().state, Some(RunState::Paused));
     assert!(!planrun.run("r1").unwrap().driven);
     assert!(
         with_own_tool(&folder)
@@ -722,7 +722,7 @@ async fn a_thousand_runs_go_on_at_once_and_a_restless_one_starves_none() {
     assert_eq!(restless.state, RunState::Completed, "{:?}", restless.error);
     assert!(calls.lock().unwrap().iter().all(|count| *count == 3));
     let filter = RunFilter {
-        states: vec!["completed".into()],
+        states: vec![RunState::Completed],
         ..RunFilter::default()
     };
     let done = planrun.list(&filter).unwrap();

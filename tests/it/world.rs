@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun_core::journal::{AnswerError, Event, EventKind, Given};
+use planrun_core::journal::{AnswerError, Event, EventKind, SubmittedAnswer};
 use planrun_core::run::{Approval, Order, Outcome, Program, StepReport};
 use planrun_lang::call::{Answer, CallError};
 use planrun_lang::diag::Diagnostic;
@@ -307,7 +307,7 @@ impl World {
     }
 
     fn answering(&self) -> Answering {
-        let given = |(path, value): &(&'static str, serde_json::Value)| Given {
+        let given = |(path, value): &(&'static str, serde_json::Value)| SubmittedAnswer {
             path: (*path).into(),
             value: value.clone(),
             by: None,

@@ -171,9 +171,9 @@ impl Macros {
     }
 
     /// Returns a text with the known macros replaced by their values, or `None` if the result would be longer than
-    /// `most` bytes. All other marks are kept as text.
+    /// `max` bytes. All other marks are kept as text.
     #[must_use]
-    pub fn filled(&self, text: &str, most: usize) -> Option<String> {
+    pub fn filled(&self, text: &str, max: usize) -> Option<String> {
         let mut filled = String::new();
         for (written, mark) in parts(text) {
             let value = match mark {
@@ -181,7 +181,7 @@ impl Macros {
                 Some(Mark::Reference(_) | Mark::Call(_) | Mark::Definition { .. }) | None => None,
             };
             filled.push_str(value.unwrap_or(written));
-            if filled.len() > most {
+            if filled.len() > max {
                 return None;
             }
         }

@@ -176,9 +176,9 @@ fn unreadable(why: &str) -> String {
     format!("could not be read: {why}")
 }
 
-/// Formats included content as a block, truncated to `most` bytes.
-fn block(written: &str, content: &str, most: usize) -> String {
-    let end = content.floor_char_boundary(most);
+/// Formats included content as a block, truncated to `max` bytes.
+fn block(written: &str, content: &str, max: usize) -> String {
+    let end = content.floor_char_boundary(max);
     let excerpt = content.get(..end).unwrap_or_default();
     let fence = fence(excerpt);
     let cut = if end < content.len() { ", cut" } else { "" };

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::source::{SourceFile, Span};
 
-/// What happened to a part of the document.
+/// Whether a part of the document was carried over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fate {
+pub enum Conversion {
     /// The plan has an exact counterpart.
     Carried,
     /// The plan has a counterpart that differs; the reason describes how.
@@ -18,7 +18,7 @@ pub enum Fate {
     NotCarried,
 }
 
-impl Fate {
+impl Conversion {
     /// Returns its name in reports.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -33,7 +33,7 @@ impl Fate {
 /// A line of the report.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Note {
-    pub fate: Fate,
+    pub fate: Conversion,
     /// Span of the part in the document.
     pub span: Span,
     /// The part: a state, a step, a field.
@@ -51,7 +51,13 @@ pub struct Report {
 
 impl Report {
     /// Adds a line, unless the report already contains it.
-    pub fn add(&mut self, fate: Fate, span: Span, what: impl Into<String>, why: impl Into<String>) {
+    pub fn add(
+        &mut self,
+        fate: Conversion,
+        span: Span,
+        what: impl Into<String>,
+        why: impl Into<String>,
+    ) {
         let note = Note {
             fate,
             span,
@@ -65,7 +71,7 @@ impl Report {
 
     /// Returns the number of parts with this fate.
     #[must_use]
-    pub fn count(&self, fate: Fate) -> usize {
+    pub fn count(&self, fate: Conversion) -> usize {
         self.notes.iter().filter(|note| note.fate == fate).count()
     }
 
@@ -87,10 +93,10 @@ impl Report {
     #[must_use]
     pub fn sum(&self) -> String {
         let count = |fate| self.count(fate);
-        let (carried, changed) = (count(Fate::Carried), count(Fate::Changed));
+        let (carried, changed) = (count(Conversion::Carried), count(Conversion::Changed));
         format!(
             "{carried} carried, {changed} changed, {} not carried",
-            count(Fate::NotCarried)
+            count(Conversion::NotCarried)
         )
     }
 

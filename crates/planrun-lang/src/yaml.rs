@@ -290,7 +290,7 @@ fn place(text: &str, location: Location) -> Span {
 fn message(error: &serde_yaml::Error) -> String {
     let mut error = error.without_snippet();
     let text = error.to_string();
-    // What went wrong where an alias was replaced.
+    // The cause of an error in a replaced alias is inside the error.
     while let serde_yaml::Error::AliasError { error: inner, .. } = error {
         error = inner;
     }

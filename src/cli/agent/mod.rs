@@ -206,7 +206,7 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
         }
         let outcome = drive(planner.planrun(), &plan, base.take(), arguments, terminal)?;
         let has_failed = outcome.state == RunState::Failed && outcome.interruption.is_none();
-        // Who has refused a plan is not asked about the next one.
+        // A person who has refused a plan is not asked about another one.
         let is_refused = outcome
             .error
             .as_ref()

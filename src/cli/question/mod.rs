@@ -69,7 +69,7 @@ impl QuestionView<'_> {
         if let Some(role) = &question.by {
             page.own(&words.asked_of(&visible_line(&Json::from(&**role).to_string())));
         }
-        // What an approval permits is in its text.
+        // The text of an approval lists all that it permits, so it gets more lines.
         let is_approval = question.kind == Waiting::Approval;
         let rows = if is_approval { MAX_TEXT } else { MAX_LINES };
         page.texts(&question.text, rows);
@@ -264,10 +264,10 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds external text behind the margin, on at most `most` lines.
-    fn external(&mut self, indent: usize, text: &str, most: usize) {
+    /// Adds external text behind the margin, on at most `max` lines.
+    fn external(&mut self, indent: usize, text: &str, max: usize) {
         let room = self.width - self.margin.width() - indent;
-        let text = short(&visible_line(text), room * most, self.words);
+        let text = short(&visible_line(text), room * max, self.words);
         for line in wrapped(&text, room) {
             self.text.push_str(self.margin);
             self.text.extend(std::iter::repeat_n(' ', indent));
@@ -276,11 +276,11 @@ impl Page {
         }
     }
 
-    /// Adds external text of several lines, each on at most `most` lines of the page.
-    fn texts(&mut self, text: &str, most: usize) {
+    /// Adds external text of several lines, each on at most `max` lines of the page.
+    fn texts(&mut self, text: &str, max: usize) {
         let lines: Vec<&str> = text.lines().collect();
         for line in lines.iter().take(MAX_TEXT) {
-            self.external(0, line, most);
+            self.external(0, line, max);
         }
         if lines.len() > MAX_TEXT {
             self.own(&self.words.more_lines(lines.len() - MAX_TEXT));

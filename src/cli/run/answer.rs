@@ -67,7 +67,7 @@ pub fn print_document(outcome: &Outcome, options: OutputOptions) -> Result<(), F
     }
 }
 
-/// Prints what people have to know besides the result: what stays, what is asked, and how the run continues.
+/// Prints the messages in addition to the result: effects that stay, open questions, and how the run continues.
 pub fn print_messages(outcome: &Outcome, until: Option<&str>, options: OutputOptions) {
     let terminal = options.terminal;
     for line in not_undone(outcome) {

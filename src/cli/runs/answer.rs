@@ -14,7 +14,7 @@ use crate::cli::arguments::parse_json;
 use crate::cli::ask::{Reply, reply};
 use crate::cli::exit::refusal;
 use crate::cli::{Exit, Failure, Terminal};
-use planrun_core::journal::{AnswerError, Given};
+use planrun_core::journal::{AnswerError, SubmittedAnswer};
 use planrun_runs::runs::{Addressee, Answered, Error, Planrun, split_answer};
 
 /// Answer the questions of a run
@@ -94,7 +94,10 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
 
 impl Arguments {
     /// Returns the runs to answer, and the answers.
-    fn addressed(&self, planrun: &Planrun) -> Result<(Addressee<'_>, Vec<Given>), Failure> {
+    fn addressed(
+        &self,
+        planrun: &Planrun,
+    ) -> Result<(Addressee<'_>, Vec<SubmittedAnswer>), Failure> {
         let (to, answers) = match self.words.split_first() {
             _ if self.all => (Addressee::All, self.words.as_slice()),
             Some((run, rest)) if !run.contains('=') => {
@@ -129,9 +132,9 @@ impl Arguments {
         }
     }
 
-    fn given(&self, path: &str, value: Json) -> Given {
+    fn given(&self, path: &str, value: Json) -> SubmittedAnswer {
         let text = |text: &Option<String>| text.as_deref().map(Arc::from);
-        Given {
+        SubmittedAnswer {
             path: path.into(),
             value,
             by: text(&self.by),

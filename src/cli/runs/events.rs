@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::render::{Appearance, visible_line};
+use planrun_lang::protocol::is_at_or_below;
 
 use crate::cli::question::{QuestionView, render_answer};
 use crate::cli::run::wait;
@@ -101,14 +102,10 @@ impl Arguments {
     }
 
     fn matches(&self, event: &EventKind) -> bool {
-        let inside = |path: &str, outer: &str| {
-            path.strip_prefix(outer)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
         let at = self
             .path
             .as_deref()
-            .is_none_or(|outer| inside(event.path(), outer));
+            .is_none_or(|outer| is_at_or_below(event.path(), outer));
         at && (self.event.is_empty() || self.event.iter().any(|name| name == event.name().name()))
     }
 }

@@ -36,13 +36,19 @@ pub struct Arguments {
 }
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let mut states = arguments.state.clone();
-    if arguments.waiting {
-        states.push(RunState::Paused.name().to_owned());
-    }
+    let states = arguments
+        .state
+        .iter()
+        .filter_map(|state| RunState::find(state));
     let filter = RunFilter {
         plan: arguments.plan.clone(),
-        states,
+        states: states
+            .chain(arguments.waiting.then_some(RunState::Paused))
+            .collect(),
+        interrupted: arguments
+            .state
+            .iter()
+            .any(|state| state == RunSummary::INTERRUPTED),
         limit: Some(arguments.limit.get()),
     };
     let rows = planrun.list(&filter)?;

@@ -1,4 +1,4 @@
-//! What follows from a message to a run: the process that drives the run takes it, or the run has to be resumed.
+//! Delivery of a message to a run: the process that drives the run takes it, or the run has to be resumed.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -10,16 +10,20 @@ use planrun_lang::diag::render::command;
 use planrun_runs::runs::{Delivery, Planrun, ResumeOptions, delivery};
 
 /// Maximum number of pauses while the process that drives a run takes a message, or suspends the run.
-const PATIENCE: u32 = 2_000 / PAUSE_MILLIS;
+const MAX_POLLS: u32 = 2_000 / PAUSE_MILLIS;
 /// The same for a command that resumes the run otherwise. A process that suspends a run awaits its effects in flight.
-const LONG_PATIENCE: u32 = 60_000 / PAUSE_MILLIS;
+const MAX_POLLS_BEFORE_RESUMING: u32 = 60_000 / PAUSE_MILLIS;
 /// Length of a pause between two looks in milliseconds.
 const PAUSE_MILLIS: u32 = 20;
 
 /// Waits until the process that drives a run has taken the messages to it, or has released the run.
 pub(super) fn delivered(planrun: &Planrun, run: &str, resumes: bool) -> Result<Delivery, Failure> {
-    let patience = if resumes { LONG_PATIENCE } else { PATIENCE };
-    for _ in 0..patience {
+    let polls = if resumes {
+        MAX_POLLS_BEFORE_RESUMING
+    } else {
+        MAX_POLLS
+    };
+    for _ in 0..polls {
         let found = delivery(planrun, run)?;
         if found != Delivery::Driven {
             return Ok(found);

@@ -376,12 +376,11 @@ fn cancel(
         OutputOptions::plain(terminal),
     )?;
     let summary = planrun.run(&id)?;
-    let state = RunState::find(&summary.state);
-    // That it is cancelled has been printed with its outcome.
-    if state != Some(RunState::Cancelled) {
-        terminal.note(&format!("the run {id} is {}", summary.state));
+    // The outcome has already told that it is cancelled.
+    if summary.state != Some(RunState::Cancelled) {
+        terminal.note(&format!("the run {id} is {}", summary.state_name()));
     }
-    Ok(match state {
+    Ok(match summary.state {
         Some(RunState::Cancelled) => Exit::Fine,
         // It had nothing left to cancel.
         Some(RunState::Completed) => Exit::Findings,

@@ -122,7 +122,11 @@ fn list(text: &mut String, rows: &[RunSummary], now: i128) {
             relative_time(row.updated_at, now, Language::En),
         );
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {run}  {plan}  {}  ended {at}, {ago}", row.state);
+        let _ = writeln!(
+            text,
+            "  {run}  {plan}  {}  ended {at}, {ago}",
+            row.state_name()
+        );
     }
     if rows.len() > MAX_LISTED {
         let _ = writeln!(text, "  and {} more", rows.len() - MAX_LISTED);

@@ -15,7 +15,7 @@ use super::files::{Tested, TestedFile};
 use planrun_core::run::Order;
 use planrun_runs::driver::Silence;
 use planrun_test::plantest::case::Case;
-use planrun_test::plantest::explore::invariants::breaches;
+use planrun_test::plantest::explore::invariants::violations;
 use planrun_test::plantest::explore::{
     Discovery, ExploreOptions, Explored, Fault, MAX_RUNS, explore, reproducer,
 };
@@ -25,7 +25,7 @@ use planrun_test::plantest::suite::{Prepared, Suite, doubles};
 /// Default number of orders in which every case is explored.
 const SEEDS: u64 = 8;
 
-/// What was found by exploring the tests of one file.
+/// The results of exploring the tests of one file.
 pub(super) struct FileExplored<'a> {
     pub file: &'a TestedFile,
     pub explored: Explored,
@@ -125,9 +125,9 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
             options,
             &mut Silence,
         );
-        breaches(&program.plan, &played)
+        violations(&program.plan, &played)
             .iter()
-            .any(|breach| breach.name() == discovery.breach.name())
+            .any(|violation| violation.name() == discovery.violation.name())
     };
     reproducer(suite, discovery, &reproduces)
 }
@@ -151,16 +151,16 @@ pub(super) fn render(explored: &[FileExplored<'_>]) -> String {
                 "{}: when {}",
                 discovery.case.test.plan.name, discovery.fault
             );
-            let (what, breach) = (
+            let (what, violation) = (
                 visible_line(&what).into_owned(),
-                discovery.breach.to_string(),
+                discovery.violation.to_string(),
             );
-            let kind = discovery.breach.name();
+            let kind = discovery.violation.name();
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
                 "FOUND [{kind}] {name}: {what}\n      {}\n",
-                visible_line(&breach)
+                visible_line(&violation)
             );
             let _ = writeln!(text, "{}", visible_text(test));
         }

@@ -114,7 +114,7 @@ pub enum Format {
     Github,
 }
 
-/// What to do with snapshots that no test references.
+/// The handling of snapshots that no test references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Unreferenced {
     /// Print their names

@@ -18,7 +18,7 @@ use planrun_test::plantest::case::Case;
 use planrun_test::plantest::play::Live;
 use planrun_test::plantest::recording::{Session, record};
 
-/// What to record.
+/// The tests that are recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Record {
     /// Nothing; no real tool is called

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun_core::journal::Given;
+use planrun_core::journal::SubmittedAnswer;
 use planrun_core::run::{Asking, Interruption, QuestionStatus};
 use planrun_runs::driver::Asker;
 use planrun_runs::journal::MemoryLog;
@@ -37,12 +37,12 @@ fn asks(question: &'static str) -> Line {
 struct ScriptedAsker(Mutex<Vec<Json>>, Arc<Mutex<Vec<String>>>);
 
 impl Asker for ScriptedAsker {
-    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
         self.1.lock().unwrap().extend(asking.refused);
         let value = self.0.lock().unwrap().remove(0);
         Box::pin(async move {
             tokio::time::sleep(Duration::from_hours(1)).await;
-            Some(Given {
+            Some(SubmittedAnswer {
                 path: asking.path,
                 value,
                 by: None,

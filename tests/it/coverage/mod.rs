@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use planrun_core::journal::Given;
+use planrun_core::journal::SubmittedAnswer;
 use planrun_core::run::{Outcome, Program};
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::{self, Files, Plan, Tools};
@@ -28,7 +28,7 @@ use crate::world::{Script, World, give};
 fn watch(
     plan: &Arc<Plan>,
     inputs: &BTreeMap<Arc<str>, Value>,
-    answers: Vec<Given>,
+    answers: Vec<SubmittedAnswer>,
     tools: Catalog,
     seen: &mut Seen,
 ) -> Outcome {
@@ -153,7 +153,7 @@ impl Shop {
 
     fn run_in(&self, world: World, agreed: bool, seen: &mut Seen) -> Outcome {
         let inputs = BTreeMap::from([(Arc::from("id"), Value::from("1"))]);
-        let given = |path: &str, value: Json| Given {
+        let given = |path: &str, value: Json| SubmittedAnswer {
             path: path.into(),
             value,
             by: None,

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use planrun_core::journal::{APPROVE, Given, Question, Waiting};
+use planrun_core::journal::{APPROVE, Question, SubmittedAnswer, Waiting};
 use serde_json::{Map, Value as Json, json};
 
 use super::edges::answer;
 use crate::generate::Dice;
 
 /// Returns an answer that fits the question at a path. It depends only on these.
-pub fn given(path: &Arc<str>, question: &Question, seed: u64) -> Given {
+pub fn given(path: &Arc<str>, question: &Question, seed: u64) -> SubmittedAnswer {
     let name = path
         .bytes()
         .fold(u64::from(question.execution), |hash, byte| {
@@ -43,7 +43,7 @@ pub fn given(path: &Arc<str>, question: &Question, seed: u64) -> Given {
             Json::Object(fields)
         }
     };
-    Given {
+    SubmittedAnswer {
         path: path.clone(),
         value,
         by: question.by.clone(),

@@ -276,7 +276,7 @@ impl LoggedTools {
             let reads = Arc::<EarlyReads>::default();
             if let Some((beginning, pause)) = beginning {
                 let end = CancellationToken::new();
-                let begins = Early::Begins(reads.clone(), end.clone());
+                let begins = Early::Start(reads.clone(), end.clone());
                 tokio::select! {
                     _ = self.drive(beginning, begins, done) => {}
                     () = tokio::time::sleep(pause) => {}
@@ -287,7 +287,7 @@ impl LoggedTools {
                     .unwrap()
                     .clone_from(&self.log.lock().unwrap());
             }
-            self.drive(plan, Early::TakesOver(reads), done).await
+            self.drive(plan, Early::Reuse(reads), done).await
         })
     }
 

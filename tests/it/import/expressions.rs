@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use planrun_import::report::Fate;
+use planrun_import::report::Conversion;
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::{self, NoFiles, Tools};
 use planrun_lang::source::SourceFile;
@@ -32,7 +32,7 @@ async fn run(document: &Json, input: &Json) -> End {
     let source = SourceFile::new("document.json", document.to_string());
     let made = planrun_import::import(&source, None, "d", &Tools::default()).unwrap();
     let notes = || made.report.notes.iter();
-    if notes().any(|note| note.fate == Fate::NotCarried) {
+    if notes().any(|note| note.fate == Conversion::NotCarried) {
         return NotCarried;
     }
     let decoded = |json: &Json| decode(json, &Type::Any).unwrap();

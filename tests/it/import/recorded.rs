@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use planrun_import::report::Fate;
+use planrun_import::report::Conversion;
 use planrun_import::{Imported, asl};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::{self, NoFiles, Plan, Tools};
@@ -63,7 +63,7 @@ async fn difference(recorded: &Recorded) -> Result<(), String> {
         .report
         .notes
         .iter()
-        .find(|note| note.fate == Fate::NotCarried);
+        .find(|note| note.fate == Conversion::NotCarried);
     if let Some(lost) = lost {
         return Err(format!(
             "not carried: {}",

@@ -148,8 +148,13 @@ fn a_run_has_one_driver_and_events_in_order(store: &dyn Store) {
     let row = store.run("r1").unwrap();
     assert!(!store.is_driven(&row) && row.holder.is_none());
     assert_eq!(
-        (&*row.state, row.ended, row.events, row.wake_at),
-        ("paused", false, 3, Some(MAX_TIMESTAMP / 1000 * 1000))
+        (row.state, row.ended, row.events, row.wake_at),
+        (
+            Some(RunState::Paused),
+            false,
+            3,
+            Some(MAX_TIMESTAMP / 1000 * 1000)
+        )
     );
     assert_eq!(
         (row.note.as_deref(), row.steps_done, row.steps_all),
@@ -254,7 +259,7 @@ fn lists_are_filtered_and_the_newest_come_first(store: &dyn Store) {
         summarize(&mut *lease, state, wake);
         lease.close().unwrap();
     }
-    let paused = vec!["paused".to_owned()];
+    let paused = vec![RunState::Paused];
     assert_eq!(names(store, &Filter::default()), ["b", "c", "a"]);
     assert_eq!(
         names(

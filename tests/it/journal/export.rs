@@ -1,6 +1,8 @@
 //! Exporting a run as a text, in which every alteration is detected.
 
-use planrun_runs::journal::store::{Digest, ExportFault, Journal, JournalError, verify_export};
+use planrun_runs::journal::store::{
+    Digest, ExportFault, Journal, JournalError, Store as _, verify_export,
+};
 
 use super::temp_journal::{TempJournal, append, create};
 

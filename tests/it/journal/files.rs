@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use planrun_runs::journal::store::{Filter, JournalError};
+use planrun_runs::journal::store::{Filter, JournalError, Store as _};
 use rusqlite::Connection;
 
 use super::temp_journal::{TempJournal, append, create, numbers, open, wait_durable};

@@ -1,7 +1,7 @@
 //! Inbox commands from other processes: received while a run is driven, delivered once, and removed when an event
 //! records them.
 
-use planrun_runs::journal::store::JournalError;
+use planrun_runs::journal::store::{JournalError, Store as _};
 
 use super::temp_journal::{TempJournal, append, create, numbers};
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use planrun_runs::journal::store::{Durable, Journal, JournalError, Settings, SqliteLease};
+use planrun_runs::journal::store::{
+    Durable, Journal, JournalError, Settings, SqliteLease, Store as _,
+};
 use planrun_tools::host::RealHost;
 
 use super::temp_journal::{TempJournal, append, create, line, numbers, open, wait_durable};

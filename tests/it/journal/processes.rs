@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use planrun_runs::journal::store::{Digest, JournalError};
+use planrun_runs::journal::store::{Digest, JournalError, Store as _};
 
 use super::temp_journal::{TempJournal, append, create, numbers, open, wait_durable};
 

@@ -1,6 +1,8 @@
 //! Deleting runs that have ended, and the values that only they referred to.
 
-use planrun_runs::journal::store::{Created, Digest, Filter, Journal, JournalError, NewRun, Prune};
+use planrun_runs::journal::store::{
+    Created, Digest, Filter, Journal, JournalError, NewRun, Prune, Store as _,
+};
 use std::collections::BTreeSet;
 
 use super::temp_journal::{TempJournal, append, create, new_run, numbers, summary};

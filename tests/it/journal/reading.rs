@@ -1,6 +1,7 @@
 //! Listing runs, finding runs by a prefix of their id, reading events from the middle, and detecting alterations.
 
-use planrun_runs::journal::store::{Damage, Filter, JournalError};
+use planrun_lang::protocol::RunState;
+use planrun_runs::journal::store::{Damage, Filter, JournalError, Store as _};
 use rusqlite::Connection;
 
 use super::temp_journal::{TempJournal, append, create, new_run, numbers, summary};
@@ -274,7 +275,7 @@ fn runs_are_listed_newest_first_and_filtered() {
         }),
         ["r3", "r2", "r0"]
     );
-    let states = vec!["paused".into(), "failed".into()];
+    let states = vec![RunState::Paused, RunState::Failed];
     assert_eq!(
         list(Filter {
             states,

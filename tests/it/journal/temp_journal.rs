@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::protocol::RunState;
 use planrun_runs::journal::store::{
     Created, Digest, Journal, JournalError, NewRun, Settings, SqliteLease, Summary,
 };
@@ -95,7 +96,7 @@ pub fn append(driver: &mut SqliteLease, count: u64) {
 
 pub fn summary(state: &str, at: i128) -> Summary {
     Summary {
-        state: state.into(),
+        state: RunState::find(state).unwrap(),
         ended: matches!(state, "completed" | "failed"),
         error: None,
         note: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use planrun_core::journal::Given;
+use planrun_core::journal::SubmittedAnswer;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{Type, decode};
 use planrun_lang::value::Value;
@@ -82,8 +82,8 @@ impl Command {
             .then_some(inputs)
     }
 
-    pub fn answers(&self) -> Vec<Given> {
-        let given = |(path, text): &(String, String)| Given {
+    pub fn answers(&self) -> Vec<SubmittedAnswer> {
+        let given = |(path, text): &(String, String)| SubmittedAnswer {
             path: path.as_str().into(),
             value: serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into()),
             by: self.by.as_deref().map(Into::into),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun_core::journal::{Event, EventKind, Given};
+use planrun_core::journal::{Event, EventKind, SubmittedAnswer};
 use planrun_core::run::{Order, Program};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
@@ -23,7 +23,7 @@ pub struct Play {
     pub plan: Arc<Plan>,
     pub inputs: BTreeMap<Arc<str>, Value>,
     /// The answers of people.
-    pub answers: Vec<Given>,
+    pub answers: Vec<SubmittedAnswer>,
     pub new_tools: NewTools,
 }
 

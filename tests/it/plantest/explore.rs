@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{Effect, ErrorClass};
-use planrun_test::plantest::explore::invariants::{Breach, breaches};
+use planrun_test::plantest::explore::invariants::{Violation, violations};
 use planrun_test::plantest::play::{Played, RunOptions};
 use planrun_test::plantest::suite::SuiteOptions;
 use planrun_test::plantest::world::Called;
@@ -46,7 +46,10 @@ fn other(plan: &str) -> (Bench, Arc<Plan>) {
 }
 
 fn names(plan: &Plan, played: &Played) -> Vec<&'static str> {
-    breaches(plan, played).iter().map(Breach::name).collect()
+    violations(plan, played)
+        .iter()
+        .map(Violation::name)
+        .collect()
 }
 
 const POSTS: &str = "plan it() -> int {
@@ -282,7 +285,7 @@ fn other_things_that_must_not_be_are_seen() {
     run.outcome = None;
     assert_eq!(names(&plan, &run), ["stands-still"]);
     let (_, mut run) = played(POSTS, "mock api.post => fail tool.full");
-    for (class, breach) in [
+    for (class, violation) in [
         (ErrorClass::Internal, "internal"),
         (
             ErrorClass::find("validation.expression").unwrap(),
@@ -297,7 +300,7 @@ fn other_things_that_must_not_be_are_seen() {
         let mut error = (**outcome.error.as_ref().unwrap()).clone();
         error.class = class;
         outcome.error = Some(Arc::new(error));
-        assert_eq!(names(&plan, &run), [breach]);
+        assert_eq!(names(&plan, &run), [violation]);
     }
 }
 

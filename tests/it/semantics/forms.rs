@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planrun_core::journal::{Accepted, AnswerError, Given};
+use planrun_core::journal::{Accepted, AnswerError, SubmittedAnswer};
 use planrun_runs::journal::MemoryLog;
 use serde_json::{Value as Json, json};
 
@@ -334,7 +334,7 @@ async fn a8_the_journal_knows_the_answers_that_stand() {
     world.run(&text).await;
     log.send(r#"{"answer": "w.confirm", "value": true, "by": "desk:ann"}"#);
     world.run(&text).await;
-    let given = |value: bool, by: Option<&str>| Given {
+    let given = |value: bool, by: Option<&str>| SubmittedAnswer {
         path: "w.confirm".into(),
         value: json!(value),
         by: by.map(Into::into),

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun_core::journal::{AnswerError, Given, Grant, GrantScope};
+use planrun_core::journal::{AnswerError, Grant, GrantScope, SubmittedAnswer};
 use planrun_core::run::{Approval, Asking, Interruption};
 use planrun_runs::driver::Asker;
 use planrun_runs::journal::MemoryLog;
@@ -102,14 +102,14 @@ fn scripted_asker(
 }
 
 impl Asker for ScriptedAsker {
-    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
         self.refused.lock().unwrap().extend(asking.refused);
         let next = self.answers.lock().unwrap().pop_front();
         let takes = self.takes;
         Box::pin(async move {
             tokio::time::sleep(takes).await;
             let (by, value) = next?;
-            Some(Given {
+            Some(SubmittedAnswer {
                 path: asking.path,
                 value,
                 by: by.map(Arc::from),
@@ -187,7 +187,7 @@ async fn r4_2_a_no_is_denied_human_and_cannot_be_answered_again_by_resuming() {
         ("denied.human", 0)
     );
     assert!(ran.outcome.error.unwrap().message.contains("too dear"));
-    let given = Given {
+    let given = SubmittedAnswer {
         path: "w.confirm".into(),
         value: json!(true),
         by: None,
@@ -474,7 +474,7 @@ async fn r4_2_what_does_not_fit_is_refused_and_changes_nothing() {
         .map(|line| serde_json::from_str::<Json>(line).unwrap()["event"].to_string())
         .collect();
     assert_eq!(names, ["\"run.resumed\"", "\"run.paused\""]);
-    let given = |by: &str| Given {
+    let given = |by: &str| SubmittedAnswer {
         path: "w.confirm".into(),
         value: json!(true),
         by: Some(by.into()),

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
-use planrun_core::journal::Given;
+use planrun_core::journal::SubmittedAnswer;
 use planrun_core::run::{Asking, Interruption};
 use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
 use planrun_runs::driver::Asker;
@@ -361,10 +361,10 @@ async fn a_run_that_dies_while_it_takes_back_goes_on_with_that() {
 struct SlowAsker;
 
 impl Asker for SlowAsker {
-    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
         Box::pin(async move {
             tokio::time::sleep(Duration::from_hours(1)).await;
-            Some(Given {
+            Some(SubmittedAnswer {
                 path: asking.path,
                 value: json!({ "happened": true, "value": 7 }),
                 by: None,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planrun_core::journal::Given;
+use planrun_core::journal::SubmittedAnswer;
 use planrun_runs::runs::{Addressee, RunFilter};
 use serde_json::{Value as Json, json};
 
@@ -89,7 +89,7 @@ async fn an_answer_from_elsewhere_ends_a_page_that_is_open() {
                 break run.run.clone();
             }
         };
-        let yes = Given {
+        let yes = SubmittedAnswer {
             path: "approval".into(),
             value: json!(true),
             by: None,

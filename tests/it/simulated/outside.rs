@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use planrun_core::journal::{Cancel, Given, InboxCommand, Message, Move, Signal};
+use planrun_core::journal::{Cancel, InboxCommand, Message, Move, Signal, SubmittedAnswer};
 use planrun_core::run::Program;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::to_schema;
@@ -84,7 +84,7 @@ impl Outside {
     }
 
     /// Sends an answer.
-    pub fn answer(&mut self, given: Given, now: i128) {
+    pub fn answer(&mut self, given: SubmittedAnswer, now: i128) {
         self.push(&InboxCommand::Answer(given), now);
     }
 

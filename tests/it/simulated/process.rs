@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_core::journal::{
-    AnswerError, Event, EventKind, FormField, Given, LineWriter, ReplayState, Used, Waiting,
+    AnswerError, Event, EventKind, FormField, LineWriter, ReplayState, SubmittedAnswer, Used,
+    Waiting,
 };
 use planrun_core::run::{
     Asking, CachedCall, CallId, CallRequest, Command, Input, Moment, Order, Outcome, Recalled, Run,
@@ -58,7 +59,7 @@ pub(super) struct Process<'w, 'a> {
 }
 
 /// Returns the answers that a process is given in advance: to an open question, or to a gate that it may come to.
-fn answers_in_advance(world: &mut World<'_>, replay: Option<&ReplayState>) -> Vec<Given> {
+fn answers_in_advance(world: &mut World<'_>, replay: Option<&ReplayState>) -> Vec<SubmittedAnswer> {
     if !world.dice.one_in(4) {
         return Vec::new();
     }
@@ -83,7 +84,7 @@ fn answers_in_advance(world: &mut World<'_>, replay: Option<&ReplayState>) -> Ve
         return Vec::new();
     }
     world.count("given");
-    vec![Given {
+    vec![SubmittedAnswer {
         path: world.dice.pick(&gates).clone(),
         value: json!(!world.dice.one_in(4)),
         by: None,

@@ -32,7 +32,7 @@ pub const DEFAULT_ROUNDS: usize = 6;
 const MAX_LOOKUPS: usize = 16;
 /// Number of answers without a runnable plan that are tolerated.
 const MAX_WITHOUT_PLAN: usize = 1;
-/// What was called for a plan with errors if its reads began while it was written.
+/// Tells the model which calls a plan with errors has made if its reads began while it was being written.
 const READS_CALLED: &str = "Nothing was changed, but reads of the plan may have been called";
 /// Maximum number of bytes quoted from an answer without a plan.
 const MAX_EXCERPT_BYTES: usize = 2_000;
@@ -63,7 +63,7 @@ impl Default for Options {
     }
 }
 
-/// What happens while a plan is made, for display.
+/// An event while a plan is made, for display.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// The model is asked for the n-th time.

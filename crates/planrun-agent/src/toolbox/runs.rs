@@ -38,7 +38,7 @@ pub enum Called {
     },
 }
 
-/// What a run represents for the model.
+/// The meaning of a run for the model.
 #[derive(Clone)]
 pub(super) enum Shape<'a> {
     Call(&'a Arc<Signature>),

@@ -354,8 +354,9 @@ impl Agent {
         let Ok(summary) = self.toolbox.planrun().run(run) else {
             return Called::Failed(NOT_CALLED.to_owned());
         };
-        let state = RunState::find(&summary.state);
-        let rests = state.is_some_and(|state| state.is_ended() || state == RunState::Paused);
+        let rests = summary
+            .state
+            .is_some_and(|state| state.is_ended() || state == RunState::Paused);
         if rests && !summary.driven {
             let resumed = self.toolbox.resume(run, &self.setup.cancel).await;
             return resumed.unwrap_or_else(|error| Called::Failed(format!("run {run}: {error}")));

@@ -111,17 +111,17 @@ impl AgentTree {
         self.lock().values().cloned().collect()
     }
 
-    /// Adds sub-agents to an agent and returns their positions; `None` if there would be more than `most` sub-agents
+    /// Adds sub-agents to an agent and returns their positions; `None` if there would be more than `max` sub-agents
     /// in all.
     pub(super) fn add(
         &self,
         parent: &[usize],
         new: impl ExactSizeIterator<Item = (String, Arc<str>)>,
-        most: usize,
+        max: usize,
     ) -> Option<Vec<Position>> {
         let mut agents = self.lock();
         // Not counting the main agent.
-        if agents.len() - 1 + new.len() > most {
+        if agents.len() - 1 + new.len() > max {
             return None;
         }
         let is_child = |position: &&Position| {

@@ -27,8 +27,8 @@ pub struct Event {
     pub sensitive: Vec<Arc<str>>,
 }
 
-/// What changed. The name of the variant is the field `event` of the JSON object. The order of the fields is the order
-/// of the JSON keys, and so part of what the journal's hash chain covers.
+/// The change that an event records. The name of the variant is the field `event` of the JSON object. The order of the
+/// fields is the order of the JSON keys, and so part of what the journal's hash chain covers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum EventKind {
     #[serde(rename = "run.started")]
@@ -297,7 +297,7 @@ pub enum EventKind {
     },
 }
 
-/// What is sent with an attempt: everything that is needed to send the same attempt again.
+/// The data of an attempt: everything that is needed to send the same attempt again.
 #[derive(Clone, Debug, Serialize)]
 pub struct Dispatch {
     /// Number of the execution. An execution ends with an answer; its attempts share key and arguments.

@@ -30,7 +30,7 @@ pub struct StepError {
     pub place: Option<Arc<str>>,
     /// Kind of the failure of an expression or an argument, if it has one.
     pub kind: Option<FailureKind>,
-    /// What the peer reported about the failure in addition to the message.
+    /// Details that the peer reported in addition to the message.
     pub details: Option<Details>,
     pub cause: Option<Arc<StepError>>,
 }

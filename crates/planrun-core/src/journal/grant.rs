@@ -20,7 +20,7 @@ pub struct Grant {
     pub calls: Vec<GrantedCalls>,
     #[serde(default)]
     pub scope: GrantScope,
-    /// Who approved, and through which channel, such as `elicitation:claude-code` or `terminal`.
+    /// The person who approved, and the channel, such as `elicitation:claude-code` or `terminal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Arc<str>>,
     /// Wall-clock time at which the grant expires, in nanoseconds since the Unix epoch; `None` until it is approved.

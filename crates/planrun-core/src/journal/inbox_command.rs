@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::question::Given;
+use super::question::SubmittedAnswer;
 
 /// A command in the inbox of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,7 +13,7 @@ use super::question::Given;
 pub enum InboxCommand {
     Signal(Signal),
     Move(Move),
-    Answer(Given),
+    Answer(SubmittedAnswer),
     Cancel(Cancel),
 }
 
@@ -111,7 +111,7 @@ mod tests {
             status: "done".into(),
             context: Json::Null,
         };
-        let given = Given {
+        let given = SubmittedAnswer {
             path: "a.confirm".into(),
             value: true.into(),
             by: Some("desk".into()),

@@ -1,6 +1,7 @@
 //! Deserializes the kind of an event, and its fields, from the JSON object of the event.
 //!
-//! `#[serde(tag = "event")]` reads the same text, but puts all fields into a buffer first.
+//! `#[serde(tag = "event")]` reads the same text, but puts all fields into a buffer first, which costs time and, with
+//! arbitrary precision, no longer reads numbers as integers.
 
 use std::fmt;
 

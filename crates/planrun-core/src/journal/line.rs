@@ -11,7 +11,7 @@ use super::wire::instant_digits;
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// Stores a large value: takes the hash of the content in hexadecimal digits, and the content.
-pub type Keep<'a> = dyn FnMut(&str, &[u8]) + 'a;
+pub type StoreBlob<'a> = dyn FnMut(&str, &[u8]) + 'a;
 
 /// Writes events as lines. Most events have the same time as the one before, so the text of a time is kept.
 pub struct LineWriter {
@@ -39,12 +39,12 @@ impl LineWriter {
     }
 
     /// Returns the event as the journal stores it: one JSON object, whose large values are passed to `keep`.
-    pub fn entry(&mut self, event: &Event, keep: &mut Keep<'_>) -> &[u8] {
+    pub fn entry(&mut self, event: &Event, store: &mut StoreBlob<'_>) -> &[u8] {
         self.write_object(event);
         if self.text.len() > MAX_INLINE_BYTES {
             let line = std::mem::take(&mut self.text);
             match serde_json::from_slice(&line) {
-                Ok(fields) => without_large_values(&fields, &mut self.text, keep),
+                Ok(fields) => without_large_values(&fields, &mut self.text, store),
                 Err(_) => self.text = line,
             }
         }
@@ -77,13 +77,17 @@ fn infallible(written: &serde_json::Result<()>) {
 }
 
 /// Writes the line of these fields, with hashes in place of values that are too large.
-fn without_large_values(Fields(fields): &Fields<'_>, text: &mut Vec<u8>, keep: &mut Keep<'_>) {
+fn without_large_values(
+    Fields(fields): &Fields<'_>,
+    text: &mut Vec<u8>,
+    store: &mut StoreBlob<'_>,
+) {
     let mut before = '{';
     for (name, value) in fields {
         let content = value.get();
-        let field = if content.len() > MAX_INLINE_BYTES && ValueField::may_be_kept(name) {
+        let field = if content.len() > MAX_INLINE_BYTES && ValueField::may_be_blob(name) {
             let digest = blake3::hash(content.as_bytes()).to_hex();
-            keep(&digest, content.as_bytes());
+            store(&digest, content.as_bytes());
             format!("{before}\"{name}_kept\":\"{digest}\"")
         } else {
             format!("{before}\"{name}\":{content}")

@@ -25,10 +25,10 @@ pub use external_input::{ExternalInput, ExternalInputKind};
 pub use failure::StepError;
 pub use grant::{APPROVE, Grant, GrantScope, GrantedCalls, SCOPE};
 pub use inbox_command::{Cancel, InboxCommand, Move, Signal};
-pub use line::{Keep, LineWriter};
-pub use question::{APPROVAL, Answer, AnswerError, FormField, Given, Question};
+pub use line::{LineWriter, StoreBlob};
+pub use question::{APPROVAL, Answer, AnswerError, FormField, Question, SubmittedAnswer};
 pub use questions::{Accepted, Questions};
-pub use read::{EventError, Kept};
+pub use read::{EventError, LoadBlob};
 pub use redaction::{EventRedactor, paths_below};
 pub use replay_state::{
     EndWithoutCall, MAX_CRASHES, RecordedProcesses, RecordedQuestion, RecordedStep, ReplayState,

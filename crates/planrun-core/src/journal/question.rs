@@ -107,7 +107,7 @@ struct Asked<'q> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FormField {
     pub name: Arc<str>,
-    /// What the field is for, if the plan's tools describe it.
+    /// The purpose of the field, if the plan's tools describe it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Arc<str>>,
     /// Type in the syntax of plans.
@@ -129,7 +129,7 @@ pub struct FormField {
 /// An answer as given: `{"answer": PATH, "value": …, "by": …, "note": …}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
+pub struct SubmittedAnswer {
     /// `STEP.confirm` for a gate, `STEP.asked` for a question of a peer, `approval` for the approval of a run, `STEP`
     /// for any other question.
     #[serde(rename = "answer")]
@@ -142,7 +142,7 @@ pub struct Given {
     pub note: Option<Arc<str>>,
 }
 
-impl Given {
+impl SubmittedAnswer {
     /// Creates an answer without a role and without a note: a bool for a gate, an object of the fields for a form.
     pub fn new(path: impl Into<Arc<str>>, value: Json) -> Self {
         Self {
@@ -310,7 +310,7 @@ impl Question {
         redact_paths(value, &secrets.collect::<Vec<_>>()).preview(200)
     }
 
-    pub(super) fn accept(&self, given: &Given) -> Result<Answer, AnswerError> {
+    pub(super) fn accept(&self, given: &SubmittedAnswer) -> Result<Answer, AnswerError> {
         let misfit = |fault: String| AnswerError::Misfit {
             path: given.path.clone(),
             fault,

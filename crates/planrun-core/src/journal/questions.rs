@@ -7,7 +7,7 @@ use planrun_lang::diag::closest;
 use planrun_lang::value::{Value, timestamp_text};
 
 use super::event::{Event, EventKind};
-use super::question::{APPROVAL, Answer, AnswerError, GATE, Given, PEER, Question};
+use super::question::{APPROVAL, Answer, AnswerError, GATE, PEER, Question, SubmittedAnswer};
 use super::words::{Bound, Waiting};
 
 /// The questions of a run with their states, by the paths under which they are answered.
@@ -222,7 +222,7 @@ impl Questions {
     ///
     /// # Errors
     /// Returns an error if the answer is refused.
-    pub fn accept(&self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
+    pub fn accept(&self, given: &SubmittedAnswer, now: i128) -> Result<Accepted, AnswerError> {
         let path = &given.path;
         let late = |expires: Option<i128>| AnswerError::Late {
             path: path.clone(),
@@ -259,7 +259,7 @@ impl Questions {
 
 impl Answered {
     /// Checks a second answer: it is accepted if it equals the first one; otherwise the first answer remains.
-    fn again(&self, given: &Given) -> Result<Accepted, AnswerError> {
+    fn again(&self, given: &SubmittedAnswer) -> Result<Accepted, AnswerError> {
         let same = |answer: Answer| {
             answer.value == self.answer.value && answer.by.is_none_or(|by| self.is_by(&by))
         };

@@ -16,7 +16,7 @@ use super::wire::{ARGUMENTS, OUTPUT, PAYLOAD, REPLY, VALUE};
 use super::words::{Bound, EventName, Waiting};
 
 /// Returns the stored value with a hash.
-pub type Kept<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
+pub type LoadBlob<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
 
 /// Why a line of a journal cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,12 +41,12 @@ impl EventError {
 }
 
 impl Event {
-    /// Parses one line; `kept` returns the large values that are stored elsewhere.
+    /// Parses one line; `load` returns the large values that are stored elsewhere.
     ///
     /// # Errors
     /// Returns an error if the line is not an event that this version knows, or if a stored value cannot be read.
-    pub fn read(line: &[u8], kept: &mut Kept<'_>) -> Result<Self, EventError> {
-        Self::read_with(line, Some(kept))
+    pub fn read(line: &[u8], load: &mut LoadBlob<'_>) -> Result<Self, EventError> {
+        Self::read_with(line, Some(load))
     }
 
     /// Parses one line without the values that are stored elsewhere: null replaces a large value.
@@ -57,7 +57,7 @@ impl Event {
         Self::read_with(line, None)
     }
 
-    fn read_with(line: &[u8], kept: Option<&mut Kept<'_>>) -> Result<Self, EventError> {
+    fn read_with(line: &[u8], load: Option<&mut LoadBlob<'_>>) -> Result<Self, EventError> {
         let Line {
             number,
             at,
@@ -78,7 +78,7 @@ impl Event {
             question.sensitive = paths_below(ARGUMENTS, &sensitive);
         }
         if let Some(value) = value
-            .map(|(field, raw)| field.read(raw, kept))
+            .map(|(field, raw)| field.read(raw, load))
             .transpose()?
         {
             kind.set_value(value);
@@ -271,17 +271,17 @@ impl<'l> ValueField<'l> {
     }
 
     /// Returns true if a large value under this key is stored elsewhere.
-    pub(super) fn may_be_kept(key: &'l str) -> bool {
+    pub(super) fn may_be_blob(key: &'l str) -> bool {
         Self::of(key).is_some_and(|field| field.name != REPLY)
     }
 
-    fn read(self, raw: &RawValue, kept: Option<&mut Kept<'_>>) -> Result<Value, EventError> {
+    fn read(self, raw: &RawValue, load: Option<&mut LoadBlob<'_>>) -> Result<Value, EventError> {
         let json: Json = if self.kept {
-            let Some(kept) = kept else {
+            let Some(load) = load else {
                 return Ok(Value::Null);
             };
             let digest: String = parsed(serde_json::from_str(raw.get()))?;
-            let content = kept(&digest).map_err(EventError)?;
+            let content = load(&digest).map_err(EventError)?;
             serde_json::from_slice(&content).map_err(|error| {
                 EventError(format!("the stored value is not valid JSON: {error}"))
             })?

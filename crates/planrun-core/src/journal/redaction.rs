@@ -13,7 +13,7 @@ use super::event::{Event, EventKind};
 use super::failure::StepError;
 use super::grant::Grant;
 use super::question::{FormField, Question};
-use super::read::{EventError, Kept};
+use super::read::{EventError, LoadBlob};
 
 /// The fields that every event has. They are never secret.
 const HEAD: [&str; 3] = ["number", "at", "event"];
@@ -51,11 +51,11 @@ impl EventRedactor {
     ///
     /// # Errors
     /// Returns an error if the event, or a value that is stored elsewhere, cannot be read.
-    pub fn add_event(&mut self, line: &[u8], kept: &mut Kept<'_>) -> Result<(), EventError> {
+    pub fn add_event(&mut self, line: &[u8], load: &mut LoadBlob<'_>) -> Result<(), EventError> {
         let mut digest = None;
         let mut event = Event::read(line, &mut |hash| {
             digest = Some(Arc::from(hash));
-            kept(hash)
+            load(hash)
         })?;
         let paths = std::mem::take(&mut event.sensitive);
         if let EventKind::StepAsks { question, .. } = &event.kind {
@@ -138,7 +138,7 @@ impl EventRedactor {
                     json.to_string().into_bytes()
                 }
             }
-            // What cannot be read cannot be searched either.
+            // A value that cannot be parsed cannot be searched for secrets.
             Err(_) => Json::from(MARK).to_string().into_bytes(),
         }
     }
@@ -310,7 +310,7 @@ pub fn paths_below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::{Given, GrantScope, GrantedCalls, LineWriter, Waiting};
+    use crate::journal::{GrantScope, GrantedCalls, LineWriter, SubmittedAnswer, Waiting};
     use planrun_lang::types::{Effect, Type};
     use planrun_lang::value::parse_timestamp;
 
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_prefilled_value_that_is_shown_redacted_can_be_kept() {
-        let given = Given::new("a", json!({"choice": MARK, "key": "k1"}));
+        let given = SubmittedAnswer::new("a", json!({"choice": MARK, "key": "k1"}));
         let answer = question().accept(&given).unwrap();
         assert_eq!(answer.value.get("choice"), Some(&Value::from(SECRET)));
     }

@@ -3,7 +3,7 @@
 use planrun_lang::words;
 
 words! {
-    /// What a step waits for.
+    /// The event that a step waits for.
     #[derive(Default)]
     Waiting {
         /// The next attempt.

@@ -113,7 +113,7 @@ pub(super) enum Next {
     Reaction(Reaction),
 }
 
-/// What has to be determined by people or by verification, and the results.
+/// Questions that people or verifications have to answer, and the answers.
 #[derive(Debug)]
 pub(super) enum Inquiry {
     /// The outcome of a call is unknown. `orphaned`: the process that had sent it is gone.
@@ -128,7 +128,7 @@ pub(super) enum Inquiry {
     /// A step asks a question that an earlier process has asked.
     AskAgain(NodeRef, Box<RecordedQuestion>),
     /// Look for an answer to the question of a step.
-    SeekAnswer(NodeRef),
+    FindAnswer(NodeRef),
     /// A person approved a step.
     Approved(NodeRef, Arc<Question>),
     /// A person decided whether the run may do what it would do.
@@ -206,8 +206,8 @@ impl From<Reaction> for Next {
     }
 }
 
-/// Pending work, performed depth first: what one item requests is done, in the order of the requests, before everything
-/// that was requested earlier.
+/// Pending work, performed depth first: the requests of one item are performed, in their order, before all earlier
+/// requests.
 #[derive(Default)]
 pub(super) struct Agenda {
     /// The next item is the last one, except for the items that were requested since `mark`.

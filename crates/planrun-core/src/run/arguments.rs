@@ -21,7 +21,7 @@ use super::program::Program;
 use super::result_size::{json_size, value_size};
 use crate::journal::StepError;
 
-/// What is wrong with the arguments of a call.
+/// A fault of the arguments of a call.
 struct Fault {
     message: String,
     /// `None` if the types fit and the contract is violated otherwise.

@@ -12,7 +12,9 @@ use serde_json::Value as Json;
 use super::frame::NodeRef;
 use super::program::Program;
 use super::reached::Reached;
-use crate::journal::{AnswerError, Event, FormField, Given, Message, Question, Summary, Used};
+use crate::journal::{
+    AnswerError, Event, FormField, Message, Question, SubmittedAnswer, Summary, Used,
+};
 
 /// Identifies one attempt at a call among all attempts of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -63,7 +65,7 @@ pub enum Input {
     /// The result of [`Command::Ask`]; `None` if there is no answer.
     Asked {
         asking: Asking,
-        given: Option<Given>,
+        given: Option<SubmittedAnswer>,
     },
     /// The process is asked to stop.
     Stop,

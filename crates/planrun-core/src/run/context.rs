@@ -18,7 +18,7 @@ use super::flow::Flow;
 use super::frame::{Ending, Frame, FrameId, Microseconds, NodeRef, Role};
 use super::interruption::Interruption;
 use super::outbox::Outbox;
-use super::overtaken::Overtaken;
+use super::patched_order::PatchedOrder;
 use super::policy::Effective;
 use super::processes::Processes;
 use super::program::Program;
@@ -44,7 +44,7 @@ pub(super) struct Context {
     pub in_order: bool,
     /// Whether anything in the run listens to events or waits for them.
     pub reacts: bool,
-    pub overtaken: Overtaken,
+    pub patched_order: PatchedOrder,
     /// The processes of the run; `None` if each drives it to its end.
     pub processes: Option<Box<Processes>>,
     /// Earlier executions at the paths of retried steps.
@@ -186,7 +186,7 @@ impl Context {
             frame: &mut self.tree[frame],
             schedule: &mut self.schedule,
             processes: self.processes.as_deref(),
-            overtaken: &self.overtaken,
+            patched_order: &self.patched_order,
         }
     }
 
@@ -443,7 +443,7 @@ impl Context {
         self.schedule.within.insert(at, bound);
         let owner = self.tree[at.0].owner;
         if owner.is_some_and(|owner| matches!(owner.role, Role::Verify | Role::Undo)) {
-            // Nothing verified or undid the effect while no process was running, and a negative result of `verify`
+            // The full time: no `verify` or `undo` ran while there was no process, and a negative result of `verify`
             // requires the whole time.
             self.set_timer(wait, Timer::Within(at, number));
         } else {

@@ -131,8 +131,8 @@ impl Steps {
         self.reply_to_peer(ctx, at, PeerReply::Unanswered);
     }
 
-    /// Reports to the peers of calls that keep a suspended process from ending that nobody will answer them. After a
-    /// failure, whoever is being asked may still answer.
+    /// Tells the peers whose calls keep a suspended process from ending that nobody will answer them. After a failure, a
+    /// person who is being asked may still answer.
     pub(super) fn dismiss_peers(&mut self, ctx: &mut Context) {
         let may_be_answered = match ctx.interruption {
             None => true,

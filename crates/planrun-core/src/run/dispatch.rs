@@ -96,7 +96,7 @@ impl Run {
             }
             Inquiry::Ask(at, question) => steps.people.ask_first(ctx, at, *question),
             Inquiry::AskAgain(at, recorded) => steps.people.replay_question(ctx, at, *recorded),
-            Inquiry::SeekAnswer(at) => steps.people.seek_first_answer(ctx, &steps.peers, at),
+            Inquiry::FindAnswer(at) => steps.people.find_answer(ctx, &steps.peers, at),
             Inquiry::Approved(at, question) => steps.calls.approved(ctx, at, question),
             Inquiry::RunApproved(answer) => steps.calls.approvals.consent.answered(ctx, &answer),
             Inquiry::OutcomeAnswered(at, answer) if self.compensation.asks(at) => {
@@ -176,7 +176,7 @@ impl Run {
     /// Runs or skips a node of the ready set.
     pub(super) fn process(&mut self, at: NodeRef) {
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);
-        if steps.parking.holds_back(ctx, at) {
+        if steps.parking.defer_if_parked(ctx, at) {
             // A slot that it was woken for goes to the next call.
             return steps.calls.open.slots.remove(ctx, at);
         }
@@ -244,7 +244,7 @@ impl Run {
                 ctx.tree[frame].lifecycle = Lifecycle::Closing;
                 return;
             }
-            steps.people.release_hold(ctx, WHOLE_RUN);
+            steps.people.cancel_wait(ctx, WHOLE_RUN);
             ctx.interruption = ctx
                 .interruption
                 .take()
@@ -253,7 +253,7 @@ impl Run {
             return;
         };
         let outcome = ctx.tree[frame].outcome();
-        ctx.tree[frame].retire();
+        ctx.tree[frame].free_flow_state();
         let at = (owner.frame, owner.node);
         if steps.blocks.is_out_of_time(ctx, at) {
             return;

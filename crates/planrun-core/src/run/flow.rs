@@ -11,7 +11,7 @@ use planrun_lang::sema::{Block, NodeKind, OrderClass};
 use planrun_lang::types::ErrorClass;
 
 use super::frame::{Flags, Frame, FrameId};
-use super::overtaken::Overtaken;
+use super::patched_order::PatchedOrder;
 use super::processes::Processes;
 use super::schedule::Schedule;
 use crate::journal::StepError;
@@ -25,7 +25,7 @@ pub(super) struct Flow<'a> {
     pub schedule: &'a mut Schedule,
     /// Statements that are left to a later process are not waited for.
     pub processes: Option<&'a Processes>,
-    pub overtaken: &'a Overtaken,
+    pub patched_order: &'a PatchedOrder,
 }
 
 impl Flow<'_> {
@@ -166,14 +166,14 @@ impl Flow<'_> {
 
     /// Returns true if a node that waits for what is above a place waits for a statement that it has not overtaken.
     fn waits_above(&self, node: u32, place: u32, only_barriers: bool) -> bool {
-        if self.id != 0 || self.overtaken.is_empty() || !self.overtaken.passes_any(node) {
+        if self.id != 0 || self.patched_order.is_empty() || !self.patched_order.passes_any(node) {
             return true;
         }
         let is_left = |above: u32| self.leaves_out(above);
         (0..place).any(|above| {
             let is_settled = self.frame.nodes[above as usize].state.is_settled();
             let matters = !only_barriers || self.graph.is_barrier(above);
-            matters && !is_settled && !is_left(above) && !self.overtaken.passes(node, above)
+            matters && !is_settled && !is_left(above) && !self.patched_order.passes(node, above)
         })
     }
 
@@ -248,12 +248,12 @@ impl Flow<'_> {
             }
             state.decided += 1;
         }
-        while let Some(node) = self.frame.let_through() {
+        while let Some(node) = self.frame.pop_ready_waiter() {
             self.offer(node);
         }
         // Only steps of the plan itself overtake others.
-        if self.id == 0 && !self.overtaken.is_empty() {
-            for node in self.overtaken.steps() {
+        if self.id == 0 && !self.patched_order.is_empty() {
+            for node in self.patched_order.steps() {
                 if self.frame.nodes[node as usize]
                     .flags
                     .has(Flags::GUARD_HOLDS)

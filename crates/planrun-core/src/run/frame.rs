@@ -201,7 +201,7 @@ impl Flags {
     }
 }
 
-/// What is reported of a step when the run has ended. Kept small, like the state of a node.
+/// The data of a step that is reported when the run has ended. Kept small, like the state of a node.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an independent fact of the step"
@@ -429,7 +429,7 @@ impl Frame {
     }
 
     /// Takes out a node whose mark has been reached.
-    pub(super) fn let_through(&mut self) -> Option<u32> {
+    pub(super) fn pop_ready_waiter(&mut self) -> Option<u32> {
         let Waiting {
             everything,
             barriers,
@@ -456,9 +456,9 @@ impl Frame {
         }
     }
 
-    /// Frees what only a running frame needs. An `undo` or a `verify` may still read its values, and the errors of those
+    /// Frees the state that only a running frame needs. An `undo` or a `verify` may still read its values, and the errors of those
     /// that have none.
-    pub(super) fn retire(&mut self) {
+    pub(super) fn free_flow_state(&mut self) {
         self.waiting = Waiting::default();
         self.condition_errors = BTreeMap::new();
     }

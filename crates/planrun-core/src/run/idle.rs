@@ -35,7 +35,7 @@ impl Idle<'_> {
     /// Returns true if nothing continues before a person answers or a signal arrives. Meanwhile the clock of the
     /// deadline is stopped.
     pub(super) fn only_others_are_awaited(&self) -> bool {
-        (self.steps.people.holds_any() || self.steps.peers.any_open() || self.waits_for_outside())
+        (self.steps.people.any_waiting() || self.steps.peers.any_open() || self.waits_for_outside())
             && !self.steps.people.awaits_moments()
             && self.steps.calls.open.is_quiet()
             && self
@@ -43,7 +43,7 @@ impl Idle<'_> {
                 .calls
                 .open
                 .iter()
-                .all(|(at, call)| call.awaits_reply || self.steps.people.holds(at))
+                .all(|(at, call)| call.awaits_reply || self.steps.people.is_waiting(at))
     }
 
     /// Returns why the process may suspend the run now; `None` if it may not.
@@ -79,7 +79,7 @@ impl Idle<'_> {
             .filter(|_| !only_others && timers.is_empty());
         let wake = limits.chain(timers.iter().copied()).map(|(at, _)| at).min();
         if wake.is_some_and(|at| at <= soon)
-            || (wake.is_none() && !(only_others || self.steps.people.holds_any()))
+            || (wake.is_none() && !(only_others || self.steps.people.any_waiting()))
         {
             return None;
         }
@@ -97,7 +97,7 @@ impl Idle<'_> {
     fn still_counts(&self, timer: Timer, only_others: bool) -> bool {
         match timer {
             Timer::NextAttempt(at, number) => self.is_between_attempts(at, number),
-            Timer::Hold(at, number) => self.steps.people.counts(at, number),
+            Timer::Wait(at, number) => self.steps.people.counts(at, number),
             Timer::Within(at, number) => self.ctx.schedule.is_bounded(at, number),
             Timer::Deadline(..) => !only_others,
         }
@@ -116,7 +116,7 @@ impl Idle<'_> {
     /// stopped while everything waits for people.
     pub(super) fn moves_by_itself(&self) -> bool {
         if !self.steps.calls.open.is_empty()
-            || self.steps.people.holds_any()
+            || self.steps.people.any_waiting()
             || self.steps.waits.is_empty()
         {
             return true;

@@ -23,8 +23,8 @@ use super::inbox::Inbox;
 use super::interruption::Interruption;
 use super::listener::Listeners;
 use super::outbox::Outbox;
-use super::overtaken::Overtaken;
 use super::park::Parking;
+use super::patched_order::PatchedOrder;
 use super::peer::Peers;
 use super::people::People;
 use super::processes::Processes;
@@ -77,7 +77,7 @@ impl Run {
         let mut replay = setup.replay.take();
         let until = setup.until.as_deref();
         let processes = Processes::new(program, until, replay.as_ref(), setup.replay_only);
-        let overtaken = Overtaken::new(program, replay.as_ref());
+        let patched_order = PatchedOrder::new(program, replay.as_ref());
         let begun_at = replay.as_ref().map_or(now.wall, |replay| replay.begun_at);
         let questions = replay.as_mut();
         let questions = questions.map(|replay| std::mem::take(&mut replay.questions));
@@ -96,7 +96,7 @@ impl Run {
             outbox: Outbox::new(recording, now, begun_at),
             schedule: Schedule::new(setup.order),
             agenda: Agenda::default(),
-            overtaken,
+            patched_order,
             processes,
             executions: Executions::default(),
             no_arguments: Value::Map(Arc::default()),
@@ -280,7 +280,7 @@ impl Run {
             self.perform();
             return true;
         }
-        if !stays && self.steps.calls.take_up_next_lost(&mut self.ctx) {
+        if !stays && self.steps.calls.recover_next_lost(&mut self.ctx) {
             self.perform();
             return true;
         }
@@ -331,7 +331,7 @@ impl Run {
         let wake = wake.filter(|_| !self.ctx.is_suspended());
         let idle = (wake.is_none() && self.steps.calls.open.is_empty())
             || !self.waiting().moves_by_itself();
-        if idle && !self.steps.people.holds_any() {
+        if idle && !self.steps.people.any_waiting() {
             return self.stuck();
         }
         if let Some(interruption) = self.waiting().quiesce() {
@@ -435,7 +435,7 @@ impl Run {
                 }
                 Timer::Within(..) => {}
                 Timer::Deadline(scope, known) => ctx.deadline_timer_fired(scope, at, known),
-                Timer::Hold(step, number) => steps.people.hold_expired(ctx, step, number),
+                Timer::Wait(step, number) => steps.people.wait_expired(ctx, step, number),
             }
             self.perform();
             if self.ctx.in_order {
@@ -482,8 +482,8 @@ impl Run {
         self.finish_if_suspended();
     }
 
-    /// Ends this process's part in a suspended run. What follows from the last results without a call is done first,
-    /// since a replay of the journal does it too.
+    /// Ends this process's part in a suspended run. Consequences of the last results that need no call are handled
+    /// first, since a replay of the journal handles them, too.
     fn finish_if_suspended(&mut self) {
         self.finished |= !self.has_ready() && self.waiting().may_stop();
     }

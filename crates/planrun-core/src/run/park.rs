@@ -27,7 +27,7 @@ pub(super) struct Parking {
     /// The same steps in the order in which they failed.
     in_order: Vec<NodeRef>,
     /// Nodes that would begin if no step were parked.
-    held_back: Vec<NodeRef>,
+    deferred: Vec<NodeRef>,
 }
 
 impl Parking {
@@ -72,10 +72,10 @@ impl Parking {
     }
 
     /// Returns true if a ready node has to wait because a step is parked. Firings continue to their end.
-    pub(super) fn holds_back(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
-        let holds = !self.steps.is_empty() && !is_shielded(&ctx.tree, at.0);
+    pub(super) fn defer_if_parked(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
+        let holds = !self.steps.is_empty() && !runs_while_parked(&ctx.tree, at.0);
         if holds {
-            self.held_back.push(at);
+            self.deferred.push(at);
         }
         holds
     }
@@ -92,7 +92,7 @@ impl Parking {
             || calls
                 .open
                 .iter()
-                .any(|(at, _)| is_shielded(&ctx.tree, at.0));
+                .any(|(at, _)| runs_while_parked(&ctx.tree, at.0));
         (!busy).then(|| Interruption::Failed(error.clone()))
     }
 
@@ -134,7 +134,7 @@ impl Parking {
         details.error = None;
         details.frames.clear();
         ctx.tree.set_state(at, StepState::Pending);
-        if at.0 == 0 && ctx.overtaken.retried(at.1) {
+        if at.0 == 0 && ctx.patched_order.retried(at.1) {
             let program = ctx.tree.program(at.0);
             ctx.tree[at.0].node(at.1).flags.clear(Flags::READY);
             ctx.flow(&program, at.0).offer(at.1);
@@ -144,13 +144,13 @@ impl Parking {
         if self.steps.is_empty() {
             ctx.schedule
                 .ready
-                .extend(self.held_back.drain(..).map(Reverse));
+                .extend(self.deferred.drain(..).map(Reverse));
         }
     }
 }
 
 /// Returns true if a frame continues while steps are parked: firings, and `verify` and `undo` blocks.
-fn is_shielded(tree: &Tree, frame: FrameId) -> bool {
+fn runs_while_parked(tree: &Tree, frame: FrameId) -> bool {
     tree[frame].auxiliary || tree.firing_around(frame).is_some()
 }
 
@@ -172,7 +172,7 @@ fn detach_finished_work(ctx: &mut Context, at: NodeRef) {
             let attempts = ctx.tree.record(inner).attempts;
             let open = ctx.tree.record_mut(inner).take_execution();
             if attempts > 0 || open.is_some() {
-                // What is done again is undone by another execution, with its own arguments.
+                // The retried step is a new execution, so its undo is one, too: it has other arguments.
                 let open = open.filter(|_| !undoes);
                 let path = ctx.tree.own_path(inner);
                 ctx.executions.restart_inner(path, attempts, open);

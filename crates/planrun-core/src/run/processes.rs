@@ -1,5 +1,5 @@
-//! The processes of a run of which at least one drives it only up to a step. What a process has left out is replayed
-//! where a later one has begun it, since it could fail or end the run.
+//! The processes of a run, if at least one of them drives it only up to a step. Statements that a process has left out
+//! are replayed where a later one has begun them, since they could fail or end the run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct Processes {
     left: Vec<u32>,
 }
 
-/// What a process does.
+/// A process that drives the run.
 #[derive(Debug)]
 struct Process {
     /// Its number, from 1; the maximum for this process.

@@ -2,7 +2,7 @@
 
 use planrun_lang::types::ErrorClass;
 
-/// What a statement has reached.
+/// A milestone that a statement has reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reached {
     /// A step has begun.

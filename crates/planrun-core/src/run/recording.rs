@@ -1,4 +1,4 @@
-//! The journal as a run sees it: what is recorded, what is durable, and the replay of what earlier processes recorded.
+//! The journal as a run sees it: the recorded and the durable events, and the replay of those of earlier processes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::journal::{
     RecordedCall, RecordedQuestion, RecordedStep, ReplayState, Waiting,
 };
 
-/// What became of a step that is recorded to have waited for a slot.
+/// How a recorded step stopped waiting for a slot.
 #[derive(Clone, Copy)]
 pub(super) enum LeftQueue {
     /// It went on with the event of this number.
@@ -22,7 +22,7 @@ pub(super) enum LeftQueue {
     Never,
 }
 
-/// What a run knows of its journal.
+/// The journal of earlier processes, as the run replays it.
 #[derive(Default)]
 pub(super) struct Recording {
     /// Whether events are recorded.
@@ -164,8 +164,8 @@ impl Recording {
     }
 
     /// Returns the time at which a step begins, since the run began. In a replay, it may be replayed before it has begun,
-    /// since it waited for a slot or for a later process; what no process has begun begins `now`. `is_call`: whether it
-    /// is a call, which begins with its first event.
+    /// since it waited for a slot or for a later process; a step that no process has begun begins `now`. `is_call`:
+    /// whether it is a call, which begins with its first event.
     pub(super) fn start_of(&self, path: &str, is_call: bool, now: Microseconds) -> Microseconds {
         let (Some(replay), Some(time)) = (&self.replay, self.replay_time) else {
             return now;

@@ -18,7 +18,7 @@ impl Run {
         let (people, schedule, tree) = (&self.steps.people, &self.ctx.schedule, &self.ctx.tree);
         let is_bounded = |path: &str, timer: Bound| match timer {
             Bound::Deadline => true,
-            Bound::Expires | Bound::Wait => people.waits(path),
+            Bound::Expires | Bound::Wait => people.is_waiting_at(path),
             Bound::Within => schedule.within.values().any(|own| *own.path == *path),
         };
         // Undos and checks are retried when the run has ended.

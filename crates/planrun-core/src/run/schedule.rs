@@ -1,4 +1,4 @@
-//! What can continue next: ready nodes, ended frames, and timers.
+//! The schedule: ready nodes, ended frames, and timers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -26,7 +26,7 @@ pub(super) struct Within {
     pub until: Microseconds,
 }
 
-/// What a timer is for. The number distinguishes the current timer from those of earlier phases.
+/// The purpose of a timer. The number distinguishes the current timer from those of earlier phases.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Timer {
     /// The wait before the next attempt or poll is over.
@@ -36,7 +36,7 @@ pub(super) enum Timer {
     /// The deadline of a plan instance, with the time spent waiting for people that was included when it was set.
     Deadline(ScopeId, Duration),
     /// The question of a step expires, or its wait ends.
-    Hold(NodeRef, u64),
+    Wait(NodeRef, u64),
 }
 
 impl Timer {
@@ -44,12 +44,12 @@ impl Timer {
     fn is_bound(self) -> bool {
         match self {
             Self::Within(..) | Self::Deadline(..) => true,
-            Self::NextAttempt(..) | Self::Hold(..) => false,
+            Self::NextAttempt(..) | Self::Wait(..) => false,
         }
     }
 }
 
-/// What can continue now or at a known time, and the order in which it is taken.
+/// The work that can continue now or at a known time, in the order in which it is taken.
 pub(super) struct Schedule {
     /// Nodes that may run or be skipped, in source order.
     pub ready: BinaryHeap<Reverse<NodeRef>>,

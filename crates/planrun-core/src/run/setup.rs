@@ -13,7 +13,7 @@ use super::order::Order;
 use super::policy::Defaults;
 use super::program::Program;
 use super::until::Until;
-use crate::journal::{Given, Grant, ReplayState};
+use crate::journal::{Grant, ReplayState, SubmittedAnswer};
 
 /// Which effects are verified.
 pub enum Verifying {
@@ -40,14 +40,14 @@ pub struct Setup {
     pub replay: Option<ReplayState>,
     /// Results of an earlier run to copy.
     pub copies: Option<Copies>,
-    /// What a person has to approve, or has approved, before the run does anything.
+    /// The approval that a person has to give, or has given, before the run does anything.
     pub approval: Option<Approval>,
     /// Whether steps that are parked after a failure are retried.
     pub retries: bool,
     /// Whether the journal is only replayed, without any calls.
     pub replay_only: bool,
     /// Answers that were given in advance.
-    pub answers: Vec<Given>,
+    pub answers: Vec<SubmittedAnswer>,
     /// Whether the driver can ask people.
     pub asks: bool,
     /// Decides among what may be done in any order.
@@ -63,7 +63,7 @@ pub struct Setup {
     pub watched: bool,
 }
 
-/// What a person has to approve before a run does anything.
+/// The actions that a person has to approve before a run does anything.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Approval {
     /// Description of everything that the run may do.

@@ -142,7 +142,7 @@ impl Steps {
         self.waits.remove(at);
         self.calls.settled(ctx, at);
         self.forget_peer(ctx, at);
-        self.people.release_hold(ctx, at);
+        self.people.cancel_wait(ctx, at);
         self.blocks.settled(at);
     }
 
@@ -214,7 +214,7 @@ impl Steps {
             self.calls.open.stop(ctx, at);
             self.calls.approvals.withdraw(at);
             self.forget_peer(ctx, at);
-            self.people.release_hold(ctx, at);
+            self.people.cancel_wait(ctx, at);
             self.blocks.settled(at);
             ctx.schedule.within.remove(&at);
             return self.parking.park(ctx, at, error);
@@ -256,7 +256,7 @@ impl Steps {
         self.calls.open.stop(ctx, at);
         self.calls.approvals.withdraw(at);
         self.forget_peer(ctx, at);
-        self.people.release_hold(ctx, at);
+        self.people.cancel_wait(ctx, at);
         self.blocks.settled(at);
         let inner = ctx.tree.live_frames(at);
         if inner.is_empty() {
@@ -367,7 +367,7 @@ impl Steps {
             | StepState::Unknown => return Vec::new(),
         }
         let call = self.calls.open.get(at);
-        if self.people.holds(at) && call.is_none() {
+        if self.people.is_waiting(at) && call.is_none() {
             ctx.settle(at, End::Cancelled);
             return Vec::new();
         }
@@ -375,7 +375,7 @@ impl Steps {
             ctx.settle(at, End::Failed(error));
             return Vec::new();
         }
-        if self.people.holds(at) && self.unknown.outlasts_block(ctx, at) {
+        if self.people.is_waiting(at) && self.unknown.outlasts_block(ctx, at) {
             return Vec::new();
         }
         let inner = ctx.tree.live_frames(at);

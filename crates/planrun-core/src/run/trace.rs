@@ -1,4 +1,4 @@
-//! What a run has done: the frames of its steps, from which reports are made on demand.
+//! The trace of a run: the frames of its steps, from which reports are made on demand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -32,7 +32,7 @@ pub(super) struct Tree {
     pub stalled: Option<Arc<StepError>>,
 }
 
-/// What catches the failure of an inner step, so that nothing around it fails.
+/// The handler that catches the failure of an inner step, so that nothing around it fails.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Catcher {
     /// A `recover` arm.

@@ -74,12 +74,12 @@ impl UnknownOutcomes {
             wait: Duration::ZERO,
             error: Some(error),
         });
-        calls.open.put_aside(ctx, at, call);
+        calls.open.keep_without_slot(ctx, at, call);
         self.open.insert(at, outcome);
         if verifies {
             ctx.then(Inquiry::OpenVerify(at));
         } else {
-            self.ask_whether(ctx, calls, at);
+            self.ask_if_executed(ctx, calls, at);
         }
     }
 
@@ -189,7 +189,7 @@ impl UnknownOutcomes {
             return;
         };
         if asks_people(ctx, at, execution, outcome) {
-            return self.ask_whether(ctx, calls, at);
+            return self.ask_if_executed(ctx, calls, at);
         }
         let error = outcome.error.clone();
         self.open.remove(&at);
@@ -197,7 +197,7 @@ impl UnknownOutcomes {
         ctx.step_failed(at, error);
     }
 
-    fn ask_whether(&mut self, ctx: &mut Context, calls: &mut Calls, at: NodeRef) {
+    fn ask_if_executed(&mut self, ctx: &mut Context, calls: &mut Calls, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;

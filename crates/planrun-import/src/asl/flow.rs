@@ -27,7 +27,7 @@ pub struct Translator<'x, 't> {
     /// The resource of each tool, as far as it gives the tool its name.
     pub resources: BTreeMap<String, String>,
     written: Written,
-    /// The parts of which the report says once for the whole machine how they change.
+    /// The parts whose change the report describes only once for the whole machine.
     told: BTreeSet<&'static str>,
 }
 

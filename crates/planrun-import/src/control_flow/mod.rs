@@ -57,7 +57,7 @@ pub enum End {
     Yield,
 }
 
-/// What it means to reach a node at which a region ends.
+/// The meaning of reaching a node at which a region ends.
 #[derive(Clone, Debug)]
 pub enum Stop {
     /// Branches join there.

@@ -11,9 +11,10 @@ use planrun_lang::syntax::ast::{
 };
 use planrun_lang::syntax::is_reserved;
 use planrun_lang::types::{BUILT_IN, Signature};
+use planrun_lang::value::shortened;
 use unicode_ident::{is_xid_continue, is_xid_start};
 
-use crate::report::{Fate, Report};
+use crate::report::{Conversion, Report};
 use crate::tree::{self, NOWHERE};
 
 mod keys;
@@ -146,25 +147,29 @@ impl<'t> Draft<'t> {
         let name = self.name(requested);
         if name != requested {
             let why = format!("is called `{name}` in the plan");
-            self.report
-                .add(Fate::Changed, span, format!("{what} `{requested}`"), why);
+            self.report.add(
+                Conversion::Changed,
+                span,
+                format!("{what} `{requested}`"),
+                why,
+            );
         }
         name
     }
 
     /// Reports a part that has an exact counterpart in the plan.
     pub fn carried(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
-        self.report.add(Fate::Carried, span, what, why);
+        self.report.add(Conversion::Carried, span, what, why);
     }
 
     /// Reports a part whose counterpart in the plan differs.
     pub fn changed(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
-        self.report.add(Fate::Changed, span, what, why);
+        self.report.add(Conversion::Changed, span, what, why);
     }
 
     /// Reports a part without a counterpart in the plan.
     pub fn lost(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
-        self.report.add(Fate::NotCarried, span, what, why);
+        self.report.add(Conversion::NotCarried, span, what, why);
     }
 
     /// Returns a hole for a part that has no counterpart: an undefined name, so that the plan cannot run before it is
@@ -173,7 +178,7 @@ impl<'t> Draft<'t> {
         self.holes += 1;
         let name = format!("not_carried_{}", self.holes);
         let why = format!("{}; replace `{name}` in the plan", why.as_ref());
-        self.report.add(Fate::NotCarried, span, what, why);
+        self.report.add(Conversion::NotCarried, span, what, why);
         tree::variable(&name)
     }
 
@@ -347,12 +352,7 @@ pub fn is_writable(name: &str) -> bool {
 
 /// Returns a part of a document for use in a message: on one line and truncated.
 pub fn excerpt(text: &str) -> String {
-    let line = one_line(text);
-    let mut cut: String = line.chars().take(MAX_NAME).collect();
-    if cut.len() < line.len() {
-        cut.push('…');
-    }
-    cut
+    shortened(&one_line(text), MAX_NAME)
 }
 
 /// Converts a text to an identifier: invalid characters become underscores.

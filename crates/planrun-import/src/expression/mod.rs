@@ -1,6 +1,7 @@
 //! Expressions of other systems: tokens, conditions, paths, values, and their size limit.
 
 pub mod condition;
+pub mod cursor;
 pub mod path;
 pub mod tokens;
 pub mod value;
@@ -26,7 +27,7 @@ pub const DEEPEST: i64 = 1000;
 /// An expression with more nodes than this is evaluated only once, even if it is read several times.
 const SHORT: usize = 5;
 
-/// What the report has to say about an expression that was translated: where its value may be another one.
+/// Notes for the report about a translated expression: where its value may differ from the original.
 pub type Caveats = RefCell<BTreeSet<&'static str>>;
 
 /// # Errors

@@ -34,7 +34,7 @@ pub(super) fn uses(plan: &Plan, context: &BoundsContext<'_>) -> Vec<Use> {
     counter.whole(false).into_uses()
 }
 
-/// What is known of a plan, independent of its callers.
+/// The totals of a plan, independent of its callers.
 struct PlanTotals {
     /// Calls counted against the plan's budget.
     budgeted: Tally,
@@ -371,7 +371,7 @@ impl<'a> Counter<'a> {
             handed.computed |= !part.whole && handed.parts.iter().any(is_constant);
             for handed in &mut handed.parts {
                 handed.text &= part.text;
-                handed.strangers &= part.text;
+                handed.from_open_world &= part.text;
                 handed.whole &= part.whole;
             }
             whole.merge(handed);
@@ -422,7 +422,7 @@ fn known(value: &Value) -> Flow {
     flow.add(Part {
         source: Source::Constant(value.to_json()),
         text: false,
-        strangers: false,
+        from_open_world: false,
         whole: true,
     });
     flow

@@ -9,7 +9,7 @@ use crate::value::Value;
 /// Maximum number of names and operators through which a list is followed.
 const MAX_DEPTH: u32 = 12;
 
-/// What is known about the lengths of the lists of a plan.
+/// The known lengths of the lists of a plan.
 pub(super) struct Lengths<'a> {
     pub nesting: Nesting<'a>,
     pub constants: Constants,

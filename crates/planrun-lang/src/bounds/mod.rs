@@ -22,7 +22,7 @@ use crate::origin::Source;
 use crate::sema::{Budget, OnFailure, Plan, Policy, Retry};
 use crate::types::{Effect, Signature};
 
-/// What a run of a plan does at most.
+/// Upper bounds of the effects of a run of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Every call that may be made, in source order.
@@ -43,7 +43,7 @@ pub struct Use {
     pub attempts: u64,
     /// Arguments of the calls, in the order of the first call.
     pub arguments: Vec<Argument>,
-    /// What happens to the effect if the plan fails; `None` if there is nothing to undo: the call changes nothing, or
+    /// How the effect is undone if the plan fails; `None` if there is nothing to undo: the call changes nothing, or
     /// is itself a `verify` or `undo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undoing>,
@@ -80,7 +80,7 @@ pub struct Argument {
     pub strangers: Vec<Arc<str>>,
 }
 
-/// What happens to an effect if the plan fails later. Of several calls of a tool the worst case is reported.
+/// How an effect is undone if the plan fails later. For several calls of a tool the worst case is reported.
 ///
 /// Variants are ordered from best to worst.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use crate::types::Effect;
 /// A count; `None` if it has no bound.
 pub(super) type Count = Option<u64>;
 
-/// What is counted together.
+/// Calls with the same key are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub tool: Arc<str>,
@@ -185,7 +185,7 @@ fn joined(mut one: Vec<Arc<str>>, other: Vec<Arc<str>>) -> Vec<Arc<str>> {
 }
 
 fn strangers(flow: &Flow) -> Vec<Arc<str>> {
-    let open = flow.parts.iter().filter(|part| part.strangers);
+    let open = flow.parts.iter().filter(|part| part.from_open_world);
     let tools = open.filter_map(|part| match &part.source {
         Source::Result(tool) => Some(tool.clone()),
         _ => None,

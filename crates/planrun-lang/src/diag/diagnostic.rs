@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Code, Near, Severity};
+use super::{Code, Near, Severity, nearest};
 use crate::source::Span;
 
 /// A diagnostic in one file. It is built at the call site in one chain; [`super::render`] formats it.
@@ -193,6 +193,21 @@ impl Diagnostic {
             diagnostic.fix_all(title, edits)
         } else {
             diagnostic.unsafe_fix(title, edits)
+        }
+    }
+
+    /// Sets the remedy for an unknown name at the place of the diagnostic: the nearest of the known names, or `otherwise`.
+    #[must_use]
+    pub fn suggest<'a>(
+        self,
+        written: &str,
+        names: impl IntoIterator<Item = &'a str>,
+        otherwise: impl Into<String>,
+    ) -> Self {
+        let span = self.span;
+        match nearest(written, names) {
+            Some(near) => self.did_you_mean(near, span, near.name),
+            None => self.help(otherwise),
         }
     }
 

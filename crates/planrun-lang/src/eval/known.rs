@@ -95,7 +95,7 @@ impl Environment for RecordingEnvironment<'_> {
 }
 
 impl<'a> Folding<'a> {
-    /// Creates a folder. `work` limits the total cost; what would exceed it counts as unknown.
+    /// Creates an evaluator of constants. `work` limits the total cost; values beyond it count as unknown.
     #[must_use]
     pub fn new(knowledge: &'a dyn Knowledge, work: u64) -> Self {
         let environment = RecordingEnvironment {
@@ -162,7 +162,7 @@ impl<'a> Folding<'a> {
         self.try_evaluate(evaluate)
     }
 
-    /// Evaluates with what is known, and classifies the result.
+    /// Evaluates with the known values, and classifies the result.
     fn try_evaluate(&mut self, evaluate: impl FnOnce(&mut Machine<'_>) -> Outcome) -> Evaluated {
         self.environment.missing.set(false);
         self.environment.guessed.set(false);

@@ -22,7 +22,7 @@ pub use constants::{Cause, ConstantFailure, Constants};
 pub use known::{AlwaysFails, Evaluated, Folding, Knowledge, evaluate_partially};
 pub use text::{TextError, eval_text};
 
-/// What an expression can read of the run around it.
+/// The state of a run that expressions can read.
 pub trait Environment {
     /// Returns the value at a place; null if its guard was false.
     ///

@@ -8,7 +8,7 @@ use crate::source::Span;
 use crate::types::check_value;
 use crate::value::{Key, Map, Value};
 
-/// What happens where a value is absent.
+/// The handling of an absent value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absence {
     Fails,

@@ -206,11 +206,11 @@ impl Gatherer<'_, '_> {
     fn values(&mut self, object: &Map<String, Json>) {
         let demand = &mut self.demand;
         let mut kinds = match object.get("type") {
-            Some(Json::String(name)) => Kinds::named(name),
+            Some(Json::String(name)) => Kinds::of_type_name(name),
             Some(Json::Array(names)) => names
                 .iter()
                 .filter_map(Json::as_str)
-                .map(Kinds::named)
+                .map(Kinds::of_type_name)
                 .fold(Kinds::NONE, Kinds::and),
             _ => Kinds::ALL,
         };
@@ -506,10 +506,10 @@ impl Demand {
             .hinted
             .iter()
             .copied()
-            .filter(|kind| self.kinds.has(*kind))
+            .filter(|kind| self.kinds.meets(*kind))
             .collect();
         // If the stated type allows fractions, a number with a fraction is more likely than an integer.
-        let integer = self.kinds.has(Kinds::INTEGER) && !self.kinds.has(Kinds::FRACTION);
+        let integer = self.kinds.meets(Kinds::INTEGER) && !self.kinds.meets(Kinds::FRACTION);
         let rest = if self.typed {
             Kinds::EACH
         } else {
@@ -524,7 +524,7 @@ impl Demand {
             ]
         };
         for kind in rest {
-            if self.kinds.has(kind) && !order.contains(&kind) {
+            if self.kinds.meets(kind) && !order.contains(&kind) {
                 order.push(kind);
             }
         }

@@ -1,4 +1,4 @@
-//! Which statements change the context of a task, so that whoever reads it below waits for them.
+//! Finds the statements that change the context of a task, so that readers below them wait for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +95,7 @@ fn shared(plan: &Plan) -> BTreeSet<TaskId> {
     shared
 }
 
-/// What has used the contexts so far, while the edges of a block are added.
+/// The nodes that have used the contexts so far, while the edges of a block are added.
 #[derive(Default)]
 pub(super) struct Uses {
     changes: BTreeMap<TaskId, NodeIndex>,

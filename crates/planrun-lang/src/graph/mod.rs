@@ -47,7 +47,7 @@ pub struct BlockGraph {
     pub waits: Vec<Waits>,
     /// The nodes that give the value of each slot of the frame.
     pub slots: Slots,
-    /// What the firings of its listeners read from the block.
+    /// The reads of the block by the firings of its listeners.
     pub firing_reads: Vec<FiringRead>,
 }
 
@@ -62,7 +62,7 @@ pub struct FiringRead {
     pub in_when: bool,
 }
 
-/// What a vertex waits for in addition to its edges.
+/// The dependencies of a vertex that are not edges.
 ///
 /// Dependencies on all preceding statements need no edges: for each block, a run keeps the positions before which
 /// everything has settled, every barrier has settled, and everything has been decided.

@@ -47,13 +47,13 @@ pub struct Project<'a> {
     pub tools: Option<&'a Tools>,
     /// Determines which optional codes are enabled; `None` for none.
     pub severities: Option<&'a Severities>,
-    /// What the project sets for calls; `None` for nothing.
+    /// The settings of the project for calls, if it has any.
     pub calls: Option<&'a dyn CallSettings>,
     /// Whether a model has written the text. Its `tool` items must not weaken any contract.
     pub by_model: bool,
 }
 
-/// What a project sets for the calls of its tools.
+/// The settings of a project for the calls of its tools.
 pub trait CallSettings: Sync {
     /// Returns true if a person has to confirm each call of a tool.
     fn confirms(&self, tool: &Signature) -> bool;

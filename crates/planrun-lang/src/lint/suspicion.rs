@@ -9,7 +9,7 @@ use regex::bytes::{RegexSet, RegexSetBuilder};
 
 use crate::characters::is_invisible;
 
-/// What a suspicious description does, with the pattern that detects it.
+/// The signs of a suspicious description: its effect on the reader, and the pattern that detects it.
 const SIGNS: [(&str, &str); 8] = [
     (
         "tells its reader to disregard other instructions",

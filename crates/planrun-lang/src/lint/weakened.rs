@@ -7,7 +7,7 @@ use crate::sema::{CheckedFile, Tools};
 use crate::types::Signature;
 
 /// Finds items that give a tool of the catalog a lower class than its contract does. If a model has written the text, any
-/// weakening is an error: what a plan may change, and what a person is shown of it, follows from the contracts.
+/// weakening is an error, because the permissions of a plan and its description for people follow from the contracts.
 pub(super) fn find(checked: &CheckedFile, catalog: &Tools, by_model: bool) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (span, declared) in &checked.tools {

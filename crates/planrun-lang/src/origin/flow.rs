@@ -51,7 +51,7 @@ pub struct Part {
     /// Whether text may pass from it into the value, unchanged or as a part of another text.
     pub text: bool,
     /// Whether this text is free text from untrusted sources.
-    pub strangers: bool,
+    pub from_open_world: bool,
     /// Whether the value may be all of the source itself: not only a part of it, made of it, or chosen by it.
     pub whole: bool,
 }
@@ -93,7 +93,7 @@ pub fn flow(context: &FlowContext<'_>, block: BlockId, code: &Code) -> Flow {
         .unwrap_or_default()
 }
 
-/// What the current expression is in the value.
+/// The role of the current expression in the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum InValue {
     /// The value itself.
@@ -132,7 +132,7 @@ impl Flow {
         let known = |known: &&mut Part| known.source == part.source;
         if let Some(known) = self.parts.iter_mut().find(known) {
             known.text |= part.text;
-            known.strangers |= part.strangers;
+            known.from_open_world |= part.from_open_world;
             known.whole &= part.whole;
         } else if self.parts.len() < MAX_PARTS {
             self.parts.push(part);
@@ -162,11 +162,11 @@ impl Flow {
 
 impl Collector<'_> {
     pub(super) fn result(&mut self, origin: &Origin<'_>) {
-        let strangers = self.text && origin.signature.open_world && gives_free_text(origin);
+        let from_open_world = self.text && origin.signature.open_world && gives_free_text(origin);
         self.flow.add(Part {
             source: Source::Result(origin.signature.path().into()),
             text: self.text,
-            strangers,
+            from_open_world,
             whole: self.is_whole(&origin.path),
         });
     }
@@ -175,7 +175,7 @@ impl Collector<'_> {
         self.flow.add(Part {
             source,
             text: self.text,
-            strangers: false,
+            from_open_world: false,
             whole: self.is_whole(selected),
         });
     }
@@ -390,7 +390,7 @@ impl<'a> Trace<'_, 'a> {
                     collector.flow.add(Part {
                         source: source.clone(),
                         text: part.text && collector.text,
-                        strangers: part.strangers && collector.text,
+                        from_open_world: part.from_open_world && collector.text,
                         whole: part.whole && collector.is_whole(selected),
                     });
                 }

@@ -6,8 +6,8 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 
-/// Maximum number of bytes of a secret that are searched for as base64 and as hexadecimal digits. What follows them in
-/// the same encoding is taken for the rest of a longer secret.
+/// Maximum number of bytes of a secret that are searched for as base64 and as hexadecimal digits. Following
+/// characters of the same encoding are taken for the rest of a longer secret.
 const MAX_ENCODED: usize = 16 * 1024;
 /// Minimum number of base64 characters that identify a secret.
 const MIN_CORE: usize = 4;

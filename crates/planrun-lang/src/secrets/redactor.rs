@@ -19,7 +19,7 @@ pub const MIN_LENGTH: usize = 4;
 /// Maximum number of bytes of a form that the automaton searches for, so that its size does not depend on the lengths
 /// of secrets. Text that begins with this many bytes of a longer form is redacted as far as it matches the form.
 const MAX_PATTERN: usize = 64;
-/// What follows a text that was shortened for a message.
+/// The mark at the end of a text that was shortened for a message.
 const CUT: &[u8] = "…".as_bytes();
 /// Maximum number of cuts in a text that are examined, and of bytes before each.
 const MAX_CUTS: usize = 64;

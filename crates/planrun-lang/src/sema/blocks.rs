@@ -37,7 +37,7 @@ pub(super) struct OpenBlock {
     pub does: Footprint,
     /// Its complete `parallel` blocks.
     pub parallels: Vec<Parallel>,
-    /// What was known at its start.
+    /// The facts that held at its start.
     pub known: Mark,
 }
 

@@ -45,7 +45,7 @@ impl<'a> Callees<'a> {
     }
 }
 
-/// What can be called in a namespace.
+/// The callees of a namespace.
 #[derive(Clone, Copy)]
 pub(super) enum Offer<'a> {
     /// The tools of a namespace of the catalog.

@@ -30,7 +30,7 @@ pub(super) struct Contexts {
     around: Around,
 }
 
-/// What is around the statements being read.
+/// The constructs around the statements being read.
 #[derive(Clone, Copy, Default)]
 struct Around {
     in_listener: bool,

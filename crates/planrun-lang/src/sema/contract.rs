@@ -53,7 +53,7 @@ impl CallArguments<'_> {
     ///
     /// # Errors
     ///
-    /// What breaks the contract in every run.
+    /// Returns the violation if the value breaks the contract in every run.
     pub fn judge(&self, value: &mut dyn FnMut(&Code) -> Option<Value>) -> Result<bool, Broken> {
         let Some(contract) = &self.signature.input_schema else {
             return Ok(true);

@@ -372,7 +372,7 @@ impl Tools {
     }
 }
 
-/// Returns the signature of a `tool` item: what it declares overrides the catalog, and its errors are added.
+/// Returns the signature of a `tool` item: its declarations override the catalog, and its errors are added.
 fn declared(
     tool: &ast::Tool,
     doc: Option<Arc<str>>,

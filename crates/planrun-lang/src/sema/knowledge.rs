@@ -1,4 +1,5 @@
-//! What is known at one place of a plan: the guards around it, what ends above have proved, and what holds of contexts.
+//! The facts that hold at one place of a plan: the guards around it, the facts that ends above it prove, and those about
+//! contexts.
 //!
 //! An end is a statement that ends its block or the plan, such as a guarded `reply`: below it, its condition is false.
 
@@ -14,7 +15,7 @@ const MAX_CONDITIONS: usize = 50;
 /// Maximum number of ends in a branch that are remembered outside of it.
 const MAX_ENDS: usize = 20;
 
-/// What is known at one place of a plan, and how contexts change.
+/// The facts that hold at one place of a plan, and how contexts change.
 #[derive(Debug, Default)]
 pub(super) struct Knowledge {
     contexts: ContextFacts,
@@ -29,7 +30,7 @@ struct Known {
     facts: Vec<Atom>,
     /// The indices of the facts that hold until a `set` changes the contexts that they are about.
     passing: Vec<usize>,
-    /// Only the guards: what ends above have proved holds in the same flow, but not in listeners.
+    /// Only the guards: the facts that ends above prove hold in the same flow, but not in listeners.
     guards: Vec<Atom>,
     /// Conditions that do not hold together, since otherwise the plan or block would have ended above.
     excluded: Vec<Arc<[Atom]>>,
@@ -46,13 +47,13 @@ pub(super) struct Mark {
     ends: usize,
 }
 
-/// What is known in the flow around a listener; its firings know less.
+/// The facts that hold in the flow around a listener; fewer of them hold in its firings.
 pub(super) struct OuterKnown {
     known: Known,
     listener: Option<Span>,
 }
 
-/// What is known about contexts around an `undo` or a `verify`, which run after the statements below it.
+/// The facts about contexts around an `undo` or a `verify`, which run after the statements below it.
 pub(super) struct OuterContexts {
     passing: Vec<usize>,
     /// The facts that do not hold inside, by their indices.
@@ -130,7 +131,7 @@ impl Knowledge {
         }
     }
 
-    /// Removes what is known about the context of a task that a `set` changes, unless it holds afterwards too.
+    /// Removes the facts about the context of a task that a `set` changes, unless they hold afterwards, too.
     pub(super) fn change_context(&mut self, task: &str) {
         let Known { facts, passing, .. } = &mut self.here;
         passing.retain(|index| {
@@ -140,7 +141,7 @@ impl Knowledge {
         });
     }
 
-    /// Removes what is known about the contexts that a loop or a concurrent statement changes, since they may change
+    /// Removes the facts about the contexts that a loop or a concurrent statement changes, since they may change
     /// before anything in it begins.
     pub(super) fn enter_unsettled(&mut self, statement: Span) {
         for task in self.contexts.changed_in(statement) {
@@ -148,7 +149,7 @@ impl Knowledge {
         }
     }
 
-    /// Removes what is known about contexts that a `set` may change before the `undo` or the `verify` at this place runs.
+    /// Removes the facts about contexts that a `set` may change before the `undo` or the `verify` at this place runs.
     /// Nothing changes them while it runs.
     pub(super) fn enter_auxiliary(&mut self, place: Span) -> OuterContexts {
         let Known { facts, passing, .. } = &mut self.here;
@@ -173,7 +174,7 @@ impl Knowledge {
         }
     }
 
-    /// Restores what is known around an `undo` or a `verify`.
+    /// Restores the facts around an `undo` or a `verify`.
     pub(super) fn leave_auxiliary(&mut self, outer: OuterContexts) {
         for (index, fact) in outer.facts {
             self.here.facts[index] = fact;

@@ -24,11 +24,11 @@ mod event_value;
 pub mod expr;
 mod file;
 mod finding;
+mod form_to_argument;
 mod knowledge;
 mod least;
 mod names;
 mod own_plans;
-mod passed_on;
 mod payloads;
 mod plan;
 mod plan_item;
@@ -53,9 +53,9 @@ pub use file::{CheckedFile, Files, NoFiles, check_without_rules, declared_tools}
 pub use plan::{
     After, AgentCheck, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind,
     Failing, Footprint, GuardAtom, Input, InputField, Jitter, Listener, Nesting, Node, NodeId,
-    NodeKind, OnFailure, OrderClass, Parallel, PassedOn, Payload, Plan, PlanParameter, PlanTest,
-    Policy, Recover, Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId, TaskTest,
-    Touch, Undo, Until, Verify, Wait,
+    NodeKind, OnFailure, OrderClass, Parallel, PassedArgument, Payload, Plan, PlanParameter,
+    PlanTest, Policy, Recover, Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId,
+    TaskTest, Touch, Undo, Until, Verify, Wait,
 };
 pub use remedy::tidy_removals;
 pub use scope::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};

@@ -14,9 +14,9 @@ use super::checker::PlanChecker;
 use super::context::Contexts;
 use super::expr::Expectation;
 use super::finding::duplicate_name;
+use super::form_to_argument;
 use super::names::Names;
 use super::own_plans::{CallOrder, OwnPlans};
-use super::passed_on;
 use super::payloads::check_payloads;
 use super::plan::{Footprint, Plan, PlanParameter, Policy};
 use super::scope::NameKind;
@@ -78,7 +78,7 @@ pub(super) fn check(
     outcome.into_iter().flatten().collect()
 }
 
-/// What a plan needs of its file.
+/// The data of a file that its plans need.
 #[derive(Clone, Copy)]
 struct FileContext<'a> {
     shared: &'a Shared<'a>,
@@ -182,7 +182,7 @@ fn check_plan_of_item(checker: &mut PlanChecker<'_>, item: &ast::Item, plan: &as
     let does = checker
         .close_block()
         .map_or(Footprint::none(), |block| block.does);
-    passed_on::record_passed_arguments(&mut parameters, &checker.blocks.all, &checker.plans);
+    form_to_argument::record_passed_arguments(&mut parameters, &checker.blocks.all, &checker.plans);
     let always = plan
         .body
         .statements

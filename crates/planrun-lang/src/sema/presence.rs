@@ -6,7 +6,7 @@ use super::scope::{Atom, Definition};
 /// Maximum number of examined cases; beyond it the name may be absent, which is always safe to assume.
 const MAX_CASES: u32 = 2000;
 
-/// What is known at a place.
+/// The facts that hold at a place.
 #[derive(Clone, Copy)]
 pub(in crate::sema) struct Known<'a> {
     /// Conditions that hold: those around in the plan, and those inside the expression.
@@ -41,8 +41,8 @@ impl Known<'_> {
             left: MAX_CASES,
         };
         let holds = |guard: &[Atom]| guard.iter().all(|atom| cases.value(atom) == Some(true));
-        // If the known facts contradict each other, this place never runs; what is read there is defined above under
-        // the same guards.
+        // If the known facts contradict each other, this place never runs; the values that it reads are defined above
+        // under the same guards.
         if definitions
             .iter()
             .any(|definition| holds(&definition.guard) || self.holds(&definition.guard))

@@ -1,4 +1,4 @@
-//! What expressions can see: names with their types and run-time places, and the facts that hold.
+//! The scope of expressions: visible names with their types and run-time places, and the facts that hold.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct Atom {
     pub text: Arc<str>,
     /// Whether the condition is known to be false instead of true.
     pub negated: bool,
-    /// The path of which it tests whether it is null, or with `has` whether it exists: canonical, with `.` for `?.`.
+    /// The path that it tests for null, or for existence with `has`: canonical, with `.` for `?.`.
     pub tested: Option<Arc<str>>,
     /// The conditions that do not all hold if this one does: `a` and `b` for `!(a && b)`, `!a` and `!b` for `a || b`.
     /// Empty for a condition without such parts.

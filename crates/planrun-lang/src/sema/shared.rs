@@ -10,7 +10,7 @@ use crate::diag::Diagnostic;
 use crate::source::{SourceFile, Span, SpanIndex};
 use crate::syntax::ast;
 
-/// What the checks of the plans of one file share.
+/// Data shared by the checks of all plans of a file.
 pub(super) struct Shared<'a> {
     pub source: &'a SourceFile,
     pub tools: &'a Tools,

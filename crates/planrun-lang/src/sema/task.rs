@@ -219,9 +219,9 @@ pub(super) struct OpenListener<'a> {
     statement: Span,
     name: &'a ast::Name,
     slot: u32,
-    /// What is known around it.
+    /// The facts that hold around it.
     outer: OuterKnown,
-    /// What is known at the start of its body.
+    /// The facts that hold at the start of its body.
     known: Mark,
     listener: Listener,
 }

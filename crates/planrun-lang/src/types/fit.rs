@@ -110,7 +110,7 @@ fn from_union(members: &Arc<[Type]>, from: &Type, to: &Type) -> Fit {
     let (mut possible, mut open, mut failure, mut absence) = (false, false, None, None);
     for member in members.iter() {
         match fit(member, to) {
-            // That both sides may be null does not make `bool?` fit `string?`.
+            // A common null is not enough: `bool?` does not fit `string?`.
             Fit::Fits => possible |= *member != Type::Null,
             Fit::Unknown => (possible, open) = (true, true),
             Fit::Cannot(_) if *member == Type::Null => {

@@ -38,11 +38,11 @@ pub use fit::{Fit, fit};
 pub use mismatch::{Misfit, Mismatch, PathPart};
 pub use observed::{Observed, Shape};
 pub use refine::{Refinement, refine};
-pub(crate) use schema::TYPE_KEYWORD;
 pub use schema::{
     Contract, Known, KnownField, SchemaError, Validator, Verdict, Violation, from_schema,
     is_sensitive, marked_paths, placed_field, sensitive_paths, to_schema,
 };
+pub(crate) use schema::{Kinds, TYPE_KEYWORD};
 pub use shape::{FieldLookup, error_object, field, field_names, may_be_undeclared, result_union};
 pub use signature::{ANY_SKILL, BUILT_IN, CallKind, KEY_TTL, Parameter, Signature, UsagePaths};
 pub use surplus::convert_from;

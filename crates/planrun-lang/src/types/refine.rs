@@ -1,4 +1,4 @@
-//! Narrows a type by what is known about a value or one of its parts.
+//! Narrows a type by the facts about a value or one of its parts.
 
 use std::sync::Arc;
 

@@ -59,7 +59,7 @@ pub struct Signature {
     pub resource: Option<Arc<str>>,
     /// Whether the tool returns the current time, so that its calls keep their order among effects.
     pub reads_clock: bool,
-    /// What kind of callee answers a call.
+    /// The kind of callee that answers a call.
     pub kind: CallKind,
     /// Paths in the result at which the cost of a call is reported.
     pub usage: Option<Arc<UsagePaths>>,

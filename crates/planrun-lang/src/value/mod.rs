@@ -23,7 +23,7 @@ pub use key::Key;
 pub use number::{Exact, Number};
 pub use order::Order;
 pub use path::{path_below, path_in, split_path};
-pub use show::shortened;
+pub use show::{shortened, sorted_json};
 pub use time::{
     MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, civil, duration_text, parse_duration, parse_offset,
     parse_timestamp, saturating_duration, timestamp_text,

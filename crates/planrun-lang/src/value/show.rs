@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use serde_json::Value as Json;
+
 use super::Value;
 
 /// Shortens a text to at most `max` characters, followed by `…` if something was cut off.
@@ -12,6 +14,14 @@ pub fn shortened(text: &str, max: usize) -> String {
         Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "…",
         None => text.to_owned(),
     }
+}
+
+/// Returns the JSON with the keys of all objects sorted, because their order has no meaning.
+#[must_use]
+pub fn sorted_json(json: &Json) -> Json {
+    let mut sorted = json.clone();
+    sorted.sort_all_objects();
+    sorted
 }
 
 impl Value {

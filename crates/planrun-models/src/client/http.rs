@@ -59,8 +59,8 @@ impl fmt::Debug for HttpModel {
 }
 
 impl HttpModel {
-    /// Creates a model with these settings and this key, if the project is allowed to reach its server. What is `known`
-    /// to be secret is redacted in its answers and errors. Sends nothing yet.
+    /// Creates a model with these settings and this key, if the project is allowed to reach its server. The
+    /// `known` secrets are redacted in its answers and errors. Sends nothing yet.
     ///
     /// # Errors
     /// Returns an error if the key cannot be sent as a header, or the server may not be reached.

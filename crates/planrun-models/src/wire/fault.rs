@@ -1,5 +1,6 @@
 //! Classifies the errors that servers report.
 
+use planrun_lang::value::shortened;
 use serde_json::Value as Json;
 
 use crate::model::{ErrorKind, ModelError};
@@ -117,12 +118,7 @@ fn named(json: &Json, message: &str) -> Option<ErrorKind> {
 
 /// Truncates a message of a server.
 fn cut(text: &str) -> String {
-    let mut characters = text.trim().chars();
-    let mut cut: String = characters.by_ref().take(MAX_MESSAGE_CHARS).collect();
-    if characters.next().is_some() {
-        cut.push('…');
-    }
-    cut
+    shortened(text.trim(), MAX_MESSAGE_CHARS)
 }
 
 #[cfg(test)]

@@ -108,8 +108,8 @@ impl Reader {
     }
 }
 
-fn too_large(what: &str, most: usize) -> ModelError {
-    let message = format!("{what} has more than {most} bytes");
+fn too_large(what: &str, max: usize) -> ModelError {
+    let message = format!("{what} has more than {max} bytes");
     ModelError::new(ErrorKind::Protocol, message)
 }
 

@@ -20,7 +20,7 @@ use super::spans::ended;
 /// call is cut off.
 pub(super) const CLEAN_UP: Duration = Duration::from_secs(2);
 
-/// Maximum number of messages that wait for the driver. Whoever sends more waits until the driver has taken some. The
+/// Maximum number of messages that wait for the driver. Senders of more wait until the driver has taken some. The
 /// driver itself sends none, so it never waits for itself.
 pub(super) const MAX_MESSAGES: usize = 256;
 

@@ -1,4 +1,4 @@
-//! What a driver needs in addition to the plan and its inputs.
+//! The inputs of a driver in addition to the plan and its inputs.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use planrun_core::journal::{Given, ReplayState};
+use planrun_core::journal::{ReplayState, SubmittedAnswer};
 use planrun_core::run::{Approval, Asking, Copies, Defaults, Order, Setup, Until, Verifying};
 use planrun_lang::permission::Permissions;
 use planrun_tools::host::Host;
@@ -17,7 +17,7 @@ use super::early::Early;
 use super::observer::Observer;
 use crate::journal::{Log, ResultCache};
 
-/// What a run needs in addition to its plan.
+/// Everything that a run needs in addition to its plan.
 pub struct Context<'a> {
     pub host: Arc<dyn Host>,
     /// Every tool that the plan calls. The built-in ones get their permissions from the plan.
@@ -39,7 +39,7 @@ pub struct Context<'a> {
     /// The definitions of the plan's own named statements, to which approvals are bound. Approvals in a statement
     /// without one are bound to the text of the whole plan.
     pub definitions: BTreeMap<String, String>,
-    /// What a person has to approve before the run does anything.
+    /// The approval that a person has to give before the run does anything.
     pub approval: Option<Approval>,
     /// The replay state, if earlier processes have driven the run.
     pub replay: Option<ReplayState>,
@@ -99,7 +99,7 @@ impl<'a> Context<'a> {
     pub(super) fn take_setup(&mut self) -> Setup {
         let verifying = match (&self.early, self.stand_in.clone()) {
             // Until the whole plan has ended, the effects of the run that it is based on are not verified.
-            (Some(Early::Begins(..)), _) => Verifying::Nothing,
+            (Some(Early::Start(..)), _) => Verifying::Nothing,
             (_, Some(stand_in)) => Verifying::With(Box::new(move |tool| stand_in.verifies(tool))),
             (_, None) => Verifying::Everything,
         };
@@ -128,7 +128,7 @@ impl<'a> Context<'a> {
 #[derive(Default)]
 pub struct Answering {
     /// Answers that were given in advance.
-    pub answers: Vec<Given>,
+    pub answers: Vec<SubmittedAnswer>,
     /// Passes questions to a person.
     pub asker: Option<Arc<dyn Asker>>,
 }
@@ -136,5 +136,5 @@ pub struct Answering {
 /// Passes questions to a person while the process runs.
 pub trait Asker: Send + Sync {
     /// Asks a question. If there is no answer, it is not asked again in this process.
-    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>>;
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>>;
 }

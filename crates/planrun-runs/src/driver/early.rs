@@ -60,9 +60,9 @@ struct Arrived {
 #[derive(Clone)]
 pub enum Early {
     /// It begins early reads; other calls are not made and never return. All calls end when the token is cancelled.
-    Begins(Arc<EarlyReads>, CancellationToken),
+    Start(Arc<EarlyReads>, CancellationToken),
     /// It takes over the reads that its steps would make.
-    TakesOver(Arc<EarlyReads>),
+    Reuse(Arc<EarlyReads>),
 }
 
 impl Early {
@@ -76,12 +76,12 @@ impl Early {
         let is_early = matches!(signature.kind, CallKind::Tool | CallKind::Skill)
             && signature.effect.is_read_only();
         match self {
-            Self::TakesOver(_) if !is_early => tool,
-            Self::TakesOver(reads) => Arc::new(TakesOver {
+            Self::Reuse(_) if !is_early => tool,
+            Self::Reuse(reads) => Arc::new(ReuseEarlyReads {
                 reads: reads.clone(),
                 tool,
             }),
-            Self::Begins(reads, end) => Arc::new(Begins {
+            Self::Start(reads, end) => Arc::new(StartEarlyReads {
                 reads: is_early.then(|| reads.clone()),
                 end: end.clone(),
                 tool,
@@ -190,13 +190,13 @@ async fn arrival(mut arriving: Arriving) -> Option<Arrived> {
 }
 
 /// A tool of a run that begins early reads; `reads` is `None` if the tool must not be called.
-struct Begins {
+struct StartEarlyReads {
     reads: Option<Arc<EarlyReads>>,
     end: CancellationToken,
     tool: Arc<dyn Transport>,
 }
 
-impl Transport for Begins {
+impl Transport for StartEarlyReads {
     fn call(&self, request: Request) -> Conversation {
         let (end, cancel) = (self.end.clone(), request.cancel.clone());
         let reads = self.reads.as_ref().filter(|_| !end.is_cancelled());
@@ -235,12 +235,12 @@ fn stopped() -> CallError {
 }
 
 /// A tool whose reads may have begun early.
-struct TakesOver {
+struct ReuseEarlyReads {
     reads: Arc<EarlyReads>,
     tool: Arc<dyn Transport>,
 }
 
-impl Transport for TakesOver {
+impl Transport for ReuseEarlyReads {
     fn call(&self, request: Request) -> Conversation {
         let Some(read) = self.reads.take_over(&request) else {
             return self.tool.call(request);
@@ -257,7 +257,7 @@ impl Transport for TakesOver {
                 arrived = arrival(arriving) => Ok(arrived),
             }
         };
-        Conversation::from_stream(TakenOver::Waits {
+        Conversation::from_stream(ReusedRead::Waits {
             arrives: Box::pin(arrives),
             call: Some((self.tool.clone(), request)),
         })
@@ -273,7 +273,7 @@ impl Transport for TakesOver {
 }
 
 /// The events of an early read; if it has no result, those of the call itself.
-enum TakenOver {
+enum ReusedRead {
     Waits {
         arrives: BoxFuture<'static, Result<Option<Arrived>, CallError>>,
         /// `None` after the call was made.
@@ -283,7 +283,7 @@ enum TakenOver {
     Ends(Option<CallOutcome>),
 }
 
-impl Stream for TakenOver {
+impl Stream for ReusedRead {
     type Item = CallEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<CallEvent>> {

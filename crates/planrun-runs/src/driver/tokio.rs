@@ -166,7 +166,7 @@ impl<'a> Driver<'a> {
                 }
                 self.give(Input::Idle);
                 let waits = std::mem::take(&mut self.waits);
-                // What is on disk after the flush may be what the run waits for.
+                // If the flush has made events durable, the run may be able to continue without waiting.
                 if waits && self.inputs.is_empty() && !self.flush() {
                     self.wait().await;
                 }
@@ -482,13 +482,14 @@ impl<'a> Driver<'a> {
 
     async fn conclude(mut self) -> Outcome {
         self.held.clear();
-        // Whoever resumes the run, or answers a question about an attempt, must find that it has ended.
+        // Wait for cancelled attempts: a process that resumes the run, or a person who answers a question about an
+        // attempt, must not act while it is still running.
         while !self.stopping.is_empty()
             && let Some(message) = self.receiver.recv().await
         {
             self.arrived(message);
         }
-        // Nothing is received any more, so whoever is waiting to send must not wait longer.
+        // Nothing is received any more, so release the senders that wait for room.
         self.receiver.close();
         self.read_clocks();
         let mut commands = Vec::new();

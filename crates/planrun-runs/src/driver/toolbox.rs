@@ -65,8 +65,8 @@ impl Toolbox {
     /// that begins early reads leaves both to the run of the whole plan.
     pub(super) async fn close(&self) {
         match &self.early {
-            Some(Early::Begins(..)) => {}
-            Some(Early::TakesOver(reads)) => {
+            Some(Early::Start(..)) => {}
+            Some(Early::Reuse(reads)) => {
                 reads.close().await;
                 self.catalog.close().await;
             }

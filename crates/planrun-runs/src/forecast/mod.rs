@@ -17,7 +17,7 @@ use planrun_tools::host::Host;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-/// What a forecast needs in addition to the plan.
+/// Everything that a forecast needs in addition to the plan.
 pub(crate) struct ForecastContext<'a> {
     pub host: &'a dyn Host,
     /// Folder that relative paths are resolved against.
@@ -32,7 +32,7 @@ pub(crate) struct ForecastContext<'a> {
     pub question_before: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// What a run would do.
+/// A forecast of a run.
 #[derive(Debug, Serialize)]
 pub struct Forecast {
     pub version: u32,
@@ -104,7 +104,7 @@ pub struct Unknown {
     /// The expression in the plan; absent for files other than the plan's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
-    /// What the value waits for.
+    /// The steps that the value waits for.
     pub after: Vec<Arc<str>>,
     /// Why the value will never be known.
     #[serde(skip_serializing_if = "Option::is_none")]

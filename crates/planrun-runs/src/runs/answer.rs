@@ -7,7 +7,7 @@ use super::inbox::OpenRun;
 use super::list::open;
 use super::{Error, Journal, Planrun};
 use crate::journal::store::Seen;
-use planrun_core::journal::{Accepted, Given, InboxCommand};
+use planrun_core::journal::{Accepted, InboxCommand, SubmittedAnswer};
 
 /// The runs whose questions are answered.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,11 @@ impl Planrun {
     ///
     /// # Errors
     /// Returns an error if there is no such run; [`Error::Answer`], [`Error::NothingAsked`], [`Error::Ended`].
-    pub fn answer(&self, to: Addressee<'_>, answers: &[Given]) -> Result<Vec<Answered>, Error> {
+    pub fn answer(
+        &self,
+        to: Addressee<'_>,
+        answers: &[SubmittedAnswer],
+    ) -> Result<Vec<Answered>, Error> {
         let journal = self.shared.journal()?;
         let (runs, all) = match to {
             Addressee::Run(run) => (vec![OpenRun::of(&journal, open(&journal, run)?)?], false),
@@ -58,7 +62,7 @@ impl Planrun {
                 addressed.extend(named.into_iter().map(|path| {
                     (
                         index,
-                        Given {
+                        SubmittedAnswer {
                             path,
                             ..given.clone()
                         },
@@ -73,7 +77,7 @@ impl Planrun {
         }
         let mut posts = Vec::new();
         for (index, mut run) in runs.into_iter().enumerate() {
-            let given: Vec<Given> = addressed
+            let given: Vec<SubmittedAnswer> = addressed
                 .iter()
                 .filter(|(at, _)| *at == index)
                 .map(|(_, given)| given.clone())
@@ -91,9 +95,9 @@ impl Planrun {
     }
 
     /// Checks answers against the questions of a run, one after the other.
-    fn messages(&self, run: &mut OpenRun, given: &[Given]) -> Result<Messages, Error> {
+    fn messages(&self, run: &mut OpenRun, given: &[SubmittedAnswer]) -> Result<Messages, Error> {
         let now = self.host().now();
-        let one = |given: &Given| match run.accept(given, now) {
+        let one = |given: &SubmittedAnswer| match run.accept(given, now) {
             Ok(Accepted::New(_)) => Ok(Some(InboxCommand::Answer(given.clone()).to_text())),
             Ok(Accepted::Duplicate) => Ok(None),
             Err(error) => Err(Error::Answer {
@@ -112,7 +116,7 @@ impl Planrun {
         &self,
         journal: &Journal,
         mut run: OpenRun,
-        given: &[Given],
+        given: &[SubmittedAnswer],
         mut messages: Messages,
     ) -> Result<Vec<Answered>, Error> {
         for tries in 0..MAX_TRIES {
@@ -123,7 +127,7 @@ impl Planrun {
             };
             let texts: Vec<String> = messages.iter().flatten().cloned().collect();
             if journal.post_all(&run.row.run, &texts, seen)? {
-                let answered = |(given, message): (&Given, &Option<String>)| Answered {
+                let answered = |(given, message): (&SubmittedAnswer, &Option<String>)| Answered {
                     run: run.row.run.clone(),
                     path: given.path.clone(),
                     before: message.is_none(),

@@ -29,7 +29,7 @@ impl Planrun {
     pub async fn base(&self, run: &str) -> Result<Base, Error> {
         let recorded = self.recorded(run)?;
         if !recorded.row.ended {
-            let (run, state) = (recorded.row.run.clone(), recorded.row.info.state.clone());
+            let (run, state) = (recorded.row.run.clone(), recorded.row.state_name());
             return Err(Error::NotEnded { run, state });
         }
         let loaded = recorded.load()?;

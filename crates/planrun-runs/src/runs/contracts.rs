@@ -77,7 +77,7 @@ impl CheckedPlan {
     /// [`Error::Obstacles`] with a `contract-broken` for each tool whose contract has changed, or an
     /// `unimplemented-tool` for each prompt that no model answers.
     pub async fn verify_contracts(&self) -> Result<BTreeSet<Arc<str>>, Error> {
-        let tools = self.begun.tools(&self.workspace);
+        let tools = self.prefetch.tools(&self.workspace);
         let mut calls: BTreeMap<String, (&Arc<Signature>, Span)> = BTreeMap::new();
         for plan in self.plan.with_called() {
             let is_here = plan.source.name() == self.source.name();
@@ -95,7 +95,7 @@ impl CheckedPlan {
         } = tools
             .compare_contracts(calls.values().map(|(signature, _)| *signature))
             .await;
-        self.begun.compared(unavailable);
+        self.prefetch.compared(unavailable);
         if broken.is_empty() {
             return Ok(late);
         }

@@ -2,7 +2,7 @@
 
 use super::{Error, Planrun};
 
-/// What has become of the messages to a run.
+/// Whether the messages to a run were taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delivery {
     /// A process has taken all of them, or the run has ended.

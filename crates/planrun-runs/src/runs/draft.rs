@@ -7,9 +7,9 @@ use planrun_lang::syntax::complete_prefix;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::base::Base;
-use super::begun::Begun;
 use super::job::Job;
 use super::plan_text::PlanText;
+use super::prefetch::Prefetch;
 use super::{CheckedPlan, Inputs, Workspace, new_run_id};
 use crate::driver::{self, Context, Early, Silence};
 
@@ -28,7 +28,7 @@ pub struct Draft {
     max_steps: Option<u64>,
     /// The run that the plan is based on.
     base: Option<Base>,
-    begun: Begun,
+    prefetch: Prefetch,
     /// The text whose reads have begun.
     text: String,
     growths: usize,
@@ -44,7 +44,7 @@ impl Draft {
             workspace,
             max_steps,
             base,
-            begun: Begun::with(Arc::default()),
+            prefetch: Prefetch::with(Arc::default()),
             text: String::new(),
             growths: 0,
             running: None,
@@ -81,7 +81,7 @@ impl Draft {
     /// Attaches the reads that have begun to the whole plan. A run of it takes over those that its steps would make.
     #[must_use]
     pub fn finish(self, mut plan: CheckedPlan) -> CheckedPlan {
-        plan.begun = self.begun;
+        plan.prefetch = self.prefetch;
         plan
     }
 
@@ -93,13 +93,13 @@ impl Draft {
     }
 
     fn begin(&mut self, mut plan: CheckedPlan) {
-        let Some(reads) = self.begun.reads.clone() else {
+        let Some(reads) = self.prefetch.reads.clone() else {
             return;
         };
-        plan.begun = self.begun.clone();
+        plan.prefetch = self.prefetch.clone();
         let end = CancellationToken::new();
-        let early = Early::Begins(reads, end.clone());
-        let tools = self.begun.tools(&self.workspace).clone();
+        let early = Early::Start(reads, end.clone());
+        let tools = self.prefetch.tools(&self.workspace).clone();
         let run = new_run_id(&*self.workspace.host);
         let mut job = Job::new(&plan, Inputs::default(), run);
         job.max_steps = self.max_steps;

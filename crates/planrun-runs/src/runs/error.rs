@@ -59,9 +59,9 @@ pub enum Error {
     #[error(
         "the run `{run}` has not ended, so it may still use or undo its results: it is {state}"
     )]
-    NotEnded { run: String, state: String },
+    NotEnded { run: String, state: &'static str },
     #[error("the run `{run}` has ended: {state}")]
-    Ended { run: String, state: String },
+    Ended { run: String, state: &'static str },
     /// The run has progressed since the request was checked against it.
     #[error("the run `{run}` has progressed in the meantime, so nothing was changed")]
     Changed { run: String },

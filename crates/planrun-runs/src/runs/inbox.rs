@@ -9,7 +9,7 @@ use super::replay::replay;
 use super::{Error, Journal, Planrun};
 use crate::journal::store::{Filter, RunRow, Seen};
 use planrun_core::journal::{
-    Accepted, AnswerError, EventRedactor, Given, InboxCommand, Question, ReplayState,
+    Accepted, AnswerError, EventRedactor, InboxCommand, Question, ReplayState, SubmittedAnswer,
 };
 
 /// A run that may ask questions, with the messages that are not part of its events yet.
@@ -37,12 +37,9 @@ impl Planrun {
     /// Returns an error if the journal cannot be read.
     pub fn inbox(&self, plan: Option<&str>) -> Result<Inbox, Error> {
         let journal = self.shared.journal()?;
-        let states = [RunState::Paused, RunState::Running]
-            .map(|state| state.name().to_owned())
-            .to_vec();
         let rows = journal.runs(&Filter {
             plan: plan.map(str::to_owned),
-            states,
+            states: vec![RunState::Paused, RunState::Running],
             ..Filter::default()
         })?;
         let mut inbox = Inbox::default();
@@ -117,7 +114,11 @@ impl OpenRun {
     }
 
     /// Checks an answer against the open questions and records it if it is accepted. The error is redacted.
-    pub(super) fn accept(&mut self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
+    pub(super) fn accept(
+        &mut self,
+        given: &SubmittedAnswer,
+        now: i128,
+    ) -> Result<Accepted, AnswerError> {
         let accepted = self.replay.accept(given, now);
         let accepted = accepted
             .map_err(|error| error.map_text(|text| self.redaction.text(text).into_owned()))?;

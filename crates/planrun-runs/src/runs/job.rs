@@ -1,4 +1,4 @@
-//! What is needed to drive a run: its plan, its inputs, the tools, and what was recorded of it.
+//! Everything that is needed to drive a run: its plan, its inputs, its tools and its recorded events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use planrun_lang::sema::{Plan, StepKind};
 use planrun_lang::source::SourceFile;
 use planrun_tools::tools::Catalog;
 
-use super::begun::Begun;
 use super::next_calls::Resumption;
 use super::pinned::{Pinned, PinnedBase};
+use super::prefetch::Prefetch;
 use super::recorded::RecordedRun;
 use super::run::{Driven, ResumeOptions};
 use super::{CheckedPlan, Error, Inputs, Journal, Workspace};
@@ -23,7 +23,7 @@ use planrun_core::run::{Approval, Copies, Defaults, Outcome, Program, Until};
 pub(super) struct Job {
     pub(super) workspace: Arc<Workspace>,
     /// Connections and reads that began before the run was recorded.
-    pub(super) begun: Begun,
+    pub(super) prefetch: Prefetch,
     pub(super) program: Arc<Program>,
     /// Why its plan cannot be run here, although it could be run when it began.
     pub(super) broken: Option<String>,
@@ -52,7 +52,7 @@ impl Job {
     pub(super) fn new(plan: &CheckedPlan, inputs: Inputs, run: String) -> Self {
         Self {
             workspace: plan.workspace.clone(),
-            begun: plan.begun.clone(),
+            prefetch: plan.prefetch.clone(),
             program: Arc::new(Program::new(plan.plan.clone())),
             broken: None,
             definitions: plan.plan.definitions(),
@@ -113,7 +113,7 @@ impl Job {
         let broken = error.map(|found| found.message.clone());
         Ok(Self {
             workspace: Arc::new(workspace),
-            begun: Begun::default(),
+            prefetch: Prefetch::default(),
             definitions: plan.definitions(),
             program: Arc::new(Program::new(plan)),
             broken,
@@ -181,17 +181,17 @@ impl Job {
         } else {
             None
         };
-        let begun = std::mem::take(&mut self.begun);
+        let prefetch = std::mem::take(&mut self.prefetch);
         let tools = match &mock {
             Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
-            None => begun.tools(&self.workspace).clone(),
+            None => prefetch.tools(&self.workspace).clone(),
         };
         let mut secrets = tools.secrets();
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
-        let early = begun.reads.filter(|_| !self.is_simulated());
+        let early = prefetch.reads.filter(|_| !self.is_simulated());
         let context = Context {
             cache: Some(cache),
-            early: early.map(Early::TakesOver),
+            early: early.map(Early::Reuse),
             ..self.context(tools, observer)
         };
         let outcome = driver::run(&program, &inputs.0, context).await;

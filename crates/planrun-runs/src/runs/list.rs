@@ -10,7 +10,8 @@ pub use crate::journal::store::RunInfo;
 use crate::journal::store::{Filter, RunRow};
 use planrun_core::journal::ReplayState;
 
-/// What is known of a run without reading its events, and whether it is driven. It dereferences to [`RunInfo`].
+/// The properties of a run that are known without reading its events, and whether it is driven. Dereferences to
+/// [`RunInfo`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
     info: RunInfo,
@@ -30,13 +31,15 @@ impl Deref for RunSummary {
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
     pub plan: Option<String>,
-    /// Any of these states, as returned by [`RunSummary::status`]; empty for all.
-    pub states: Vec<String>,
+    /// Any of these states, or [`Self::interrupted`]; empty for all. `Running` excludes interrupted runs.
+    pub states: Vec<RunState>,
+    /// Runs that are recorded as running and that no process drives.
+    pub interrupted: bool,
     /// Maximum number of runs; the newest are listed.
     pub limit: Option<usize>,
 }
 
-/// What happens at the time at which a run wakes by itself.
+/// The reason for which a run wakes by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
     Resumes,
@@ -59,12 +62,16 @@ impl RunSummary {
 
     /// Returns its state; [`Self::INTERRUPTED`] if its process died.
     #[must_use]
-    pub fn status(&self) -> &str {
-        if self.state == RunState::Running.name() && !self.driven {
+    pub fn status(&self) -> &'static str {
+        if self.is_interrupted() {
             Self::INTERRUPTED
         } else {
-            &self.state
+            self.state_name()
         }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.state == Some(RunState::Running) && !self.driven
     }
 }
 
@@ -94,16 +101,9 @@ impl Planrun {
     pub fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, Error> {
         let journal = self.shared.journal()?;
         // The journal does not know which of the running runs have lost their process.
-        let running = RunState::Running.name();
-        let stored = filter.states.iter().map(|state| {
-            if state == RunSummary::INTERRUPTED {
-                running
-            } else {
-                state
-            }
-        });
-        let states: Vec<String> = stored.map(str::to_owned).collect();
-        let includes_running = states.iter().any(|state| state == running);
+        let mut states = filter.states.clone();
+        states.extend(filter.interrupted.then_some(RunState::Running));
+        let includes_running = states.contains(&RunState::Running);
         let limit = filter.limit.filter(|_| !includes_running);
         let rows = journal.runs(&Filter {
             plan: filter.plan.clone(),
@@ -116,7 +116,10 @@ impl Planrun {
             .map(|row| RunSummary::of(&journal, row))
             .collect();
         if includes_running {
-            rows.retain(|row| filter.states.iter().any(|state| state == row.status()));
+            rows.retain(|row| {
+                let state = row.state.filter(|_| !row.is_interrupted());
+                state.map_or(filter.interrupted, |state| filter.states.contains(&state))
+            });
             rows.truncate(filter.limit.unwrap_or(usize::MAX));
         }
         Ok(rows)
@@ -135,11 +138,11 @@ impl Planrun {
         };
         // A run whose process has died waits for nothing but another process.
         let orphaned = Filter {
-            states: vec![RunState::Running.name().to_owned()],
+            states: vec![RunState::Running],
             ..Filter::default()
         };
         let paused = Filter {
-            states: vec![RunState::Paused.name().to_owned()],
+            states: vec![RunState::Paused],
             ..Filter::default()
         };
         let mut rows = journal.runs(&due)?;
@@ -161,7 +164,7 @@ impl Planrun {
         Ok(rows.filter(|row| !row.driven).collect())
     }
 
-    /// Returns what happens when a run wakes by itself. A run that cannot be read is assumed to resume.
+    /// Returns why a run wakes by itself. A run that cannot be read is assumed to resume.
     #[must_use]
     pub fn wake(&self, run: &RunSummary) -> Wake {
         let replay = self
@@ -193,8 +196,8 @@ pub(super) fn open(journal: &Journal, run: &str) -> Result<RunRow, Error> {
     let row = journal.run(run)?;
     if row.ended {
         Err(Error::Ended {
+            state: row.state_name(),
             run: row.info.run,
-            state: row.info.state,
         })
     } else {
         Ok(row)

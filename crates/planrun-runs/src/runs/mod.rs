@@ -8,7 +8,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let folder = folder.path();
-//! use planrun_core::journal::Given;
+//! use planrun_core::journal::SubmittedAnswer;
 //! use planrun_lang::protocol::RunState;
 //! use planrun_runs::driver::Silence;
 //! use planrun_runs::runs::{Addressee, EventOptions, PlanText, Planrun, ResumeOptions, RunOptions};
@@ -31,7 +31,7 @@
 //!
 //! let asked = planrun.inbox(None)?;
 //! let (path, _) = asked.runs[0].questions().remove(0);
-//! let answer = Given { path, value: json!({ "count": 3 }), by: None, note: None };
+//! let answer = SubmittedAnswer { path, value: json!({ "count": 3 }), by: None, note: None };
 //! planrun.answer(Addressee::Run(&id), &[answer])?;
 //!
 //! let done = planrun.resume(&id, ResumeOptions::default())?.drive(&mut Silence).await?;
@@ -48,7 +48,6 @@ mod above;
 mod answer;
 mod answer_path;
 mod base;
-mod begun;
 mod calls;
 mod contracts;
 mod delivery;
@@ -69,6 +68,7 @@ mod obstacle;
 mod patch;
 mod pinned;
 mod plan_text;
+mod prefetch;
 mod prune;
 mod recorded;
 mod redaction;
@@ -310,7 +310,8 @@ impl Shared {
         self.check_own_folder()?;
         let journal: Journal =
             Arc::new(JournalFile::open(&path, Settings::default(), host.clone())?);
-        // After the journal, which creates the folder for its user only. Without git, what this adds is not needed.
+        // After the journal, which creates the folder for its user only. A failure is harmless: the files that this adds
+        // are needed only with git.
         let _ = make_own_folder(&**host, &location.folder);
         *open = Some(Open {
             journal: journal.clone(),

@@ -1,10 +1,10 @@
-//! The calls that a run is certain to make next, unless it fails before. What makes one of them impossible should be
-//! known before anything else happens.
+//! The calls that a run is certain to make next, unless it fails before. The reasons that make one of them
+//! impossible should be known before anything else happens.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use planrun_core::journal::{APPROVE, Given, InboxCommand, RecordedStep, ReplayState};
+use planrun_core::journal::{APPROVE, InboxCommand, RecordedStep, ReplayState, SubmittedAnswer};
 use planrun_core::run::Copies;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{
@@ -33,7 +33,7 @@ impl<'p> NextCall<'p> {
     }
 }
 
-/// What the calls before a call may change.
+/// The machines that the calls before a call may change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) enum EffectsBefore {
     #[default]
@@ -44,13 +44,13 @@ pub(super) enum EffectsBefore {
     Local,
 }
 
-/// What the calls that a process makes next depend on.
+/// How a process resumes a run, which determines the calls that it makes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Resumption {
     /// The run is new, or it is to end.
     #[default]
     None,
-    /// Nothing that it waits for has come.
+    /// None of the events that it waits for has occurred yet.
     Waiting,
     /// A message or the time that it waits for has come.
     Woken,
@@ -61,7 +61,7 @@ impl Resumption {
     pub(super) fn of(
         replay: &ReplayState,
         messages: &[Message],
-        answers: &[Given],
+        answers: &[SubmittedAnswer],
         now: i128,
     ) -> Self {
         let mut steps = replay.steps.values();

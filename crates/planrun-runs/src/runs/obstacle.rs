@@ -46,7 +46,7 @@ impl Job {
     /// Returns why a call that the run is certain to make next is impossible here: its program does not exist, or its
     /// server could not be used when its contracts were compared.
     pub(super) fn missing(&self) -> Option<String> {
-        let unavailable = self.begun.unavailable().clone();
+        let unavailable = self.prefetch.unavailable().clone();
         let mut seen = HashSet::new();
         self.next_calls().iter().find_map(|next| {
             let tool = next.tool;
@@ -55,7 +55,7 @@ impl Job {
                 EffectsBefore::Remote => None,
                 EffectsBefore::Local => return None,
             };
-            // What the first call of a tool does not lack, later ones do not lack either.
+            // Check each tool and program once: later calls need the same.
             let program = next.program();
             let is_first = seen.insert((Arc::as_ptr(tool), program));
             let missing = || self.workspace.missing_program(tool, program);
@@ -67,7 +67,7 @@ impl Job {
     /// Connects to the servers that the run is certain to call before it has changed anything. Returns why one of them
     /// cannot be used.
     pub(super) async fn connect(&mut self) -> Option<String> {
-        let catalog = self.begun.tools(&self.workspace).clone();
+        let catalog = self.prefetch.tools(&self.workspace).clone();
         // One tool of each server.
         let mut tools: BTreeMap<Arc<str>, Arc<Signature>> = BTreeMap::new();
         for next in self.next_calls() {
@@ -76,7 +76,7 @@ impl Job {
             }
         }
         let compared = catalog.compare_contracts(tools.values()).await;
-        self.begun.compared(compared.unavailable);
+        self.prefetch.compared(compared.unavailable);
         let missing = self.missing();
         if missing.is_some() {
             catalog.close().await;

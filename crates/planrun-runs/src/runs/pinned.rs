@@ -8,7 +8,7 @@ use planrun_lang::permission::Grant;
 use planrun_lang::secrets::{MARK, at_path, redact_paths};
 use planrun_lang::sema::{Plan, PlanParameter};
 use planrun_lang::source::SourceFile;
-use planrun_lang::syntax::json::{self, meaning_of};
+use planrun_lang::syntax::json::{self, canonical_json};
 use planrun_lang::syntax::parse;
 use planrun_lang::value::{Value, path_below, split_path};
 use planrun_tools::host::Pins;
@@ -49,7 +49,7 @@ pub(super) struct Pinned {
     /// Grants that restrict it in addition to the project's `allow`.
     #[serde(default, skip_serializing_if = "<[Grant]>::is_empty")]
     pub within: Arc<[Grant]>,
-    /// What a person has to approve before the run does anything.
+    /// The approval that a person has to give before the run does anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
     /// The run whose results it copies.
@@ -167,7 +167,7 @@ impl Pinned {
     pub(super) fn digest(&self) -> Digest {
         let meaning = |name: &str, text: &str| {
             let source = SourceFile::new(name, text);
-            meaning_of(&parse(&source).file).unwrap_or_else(|| text.to_owned())
+            canonical_json(&parse(&source).file).unwrap_or_else(|| text.to_owned())
         };
         let mut bytes = meaning(&self.file, &self.text).into_bytes();
         let mut part = |text: &[u8]| {

@@ -20,7 +20,7 @@ pub enum Pruning<'a> {
     Damaged(&'a str),
 }
 
-/// What pruning would delete and keep, newest first.
+/// The runs that pruning would delete and keep, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct Prunable {
     pub runs: Vec<RunSummary>,

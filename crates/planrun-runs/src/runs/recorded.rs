@@ -129,10 +129,7 @@ impl RecordedRun {
     /// Returns an error if the record cannot be used.
     pub async fn outcome(self) -> Result<Outcome, Error> {
         let mut outcome = Job::pinned(&self)?.replay(self.replay).await;
-        (outcome.state, outcome.interruption) = (
-            RunState::find(&self.row.state).unwrap_or(RunState::Running),
-            None,
-        );
+        (outcome.state, outcome.interruption) = (self.row.state.unwrap_or(RunState::Running), None);
         Ok(outcome)
     }
 

@@ -39,7 +39,7 @@ pub struct RunOptions {
     pub max_steps: Option<u64>,
     /// Disables `recover` arms that only replace a result by a placeholder.
     pub strict: bool,
-    /// What a person has to approve before the run does anything; until then it is paused.
+    /// The approval that a person has to give before the run does anything; until then it is paused.
     pub approval: Option<Approval>,
     /// Another run, whose results are copied where possible.
     pub base: Option<Base>,
@@ -183,8 +183,8 @@ impl Planrun {
         run.possible(&journal)
     }
 
-    /// Retries the failed steps of a run. What they have changed and not undone is not done again. In a run that has
-    /// ended, the verifications and the `undo`s that have failed are repeated.
+    /// Retries the failed steps of a run. Changes of theirs that were not undone are not made again. In a run that
+    /// has ended, the verifications and the `undo`s that have failed are repeated.
     ///
     /// # Errors
     /// As for [`Self::resume`]; [`Error::Ended`] if the run has ended and nothing of it can be retried.
@@ -195,8 +195,8 @@ impl Planrun {
         let verifies = row.error.as_ref() == Some(&unverified);
         if row.ended && !verifies && replay(&journal, &row.run)?.retryable.is_empty() {
             return Err(Error::Ended {
+                state: row.state_name(),
                 run: row.info.run,
-                state: row.info.state,
             });
         }
         let run = self.drive_row(journal.clone(), row, options)?;
@@ -434,7 +434,7 @@ impl Run {
                     let wait = move || journal.wait_released(&self.id);
                     let _ = tokio::task::spawn_blocking(wait).await;
                 }
-                // Only now, since whoever reads the file may answer and resume the run at once.
+                // Only now: a reader of the file may answer and resume the run at once.
                 Ok(driven?.reported(self.result).await)
             }
             Work::Ended(recorded) => {

@@ -21,7 +21,7 @@ use planrun_tools::project::{Location, Project};
 use planrun_tools::tools::{Catalog, Tool};
 use serde_json::{Map, Value as Json};
 
-use super::begun::Begun;
+use super::prefetch::Prefetch;
 use super::used_plans::UsedPlans;
 use super::{Error, Inputs, plan_text};
 use planrun_core::run::{Defaults, ToolNames, ToolRetry};
@@ -57,7 +57,7 @@ const MAX_CALLS_OF_A_MODEL: u64 = 200;
 /// Default limit for the duration of such a run, without the time in which it waits for people.
 const MAX_TIME_OF_A_MODEL: Duration = Duration::from_mins(10);
 
-/// A checked plan file, of which a plan has not been chosen yet.
+/// A checked plan file before one of its plans is chosen.
 pub struct Checked {
     workspace: Arc<Workspace>,
     source: SourceFile,
@@ -80,12 +80,12 @@ pub struct CheckedPlan {
     pub source: Arc<SourceFile>,
     pub plan: Arc<Plan>,
     /// Connections and reads that a run of it takes over.
-    pub(super) begun: Begun,
+    pub(super) prefetch: Prefetch,
     /// Why a run of it would fail, whatever the data.
     obstacles: Vec<Obstacle>,
 }
 
-/// A finding because of which a run could not complete.
+/// A finding that would prevent a run from completing.
 #[derive(Clone)]
 struct Obstacle {
     finding: Diagnostic,
@@ -439,7 +439,7 @@ impl Checked {
             workspace,
             source: report.source.clone(),
             plan,
-            begun: Begun::default(),
+            prefetch: Prefetch::default(),
             obstacles,
         };
         Ok(Choice {
@@ -478,7 +478,7 @@ impl CheckedPlan {
         reader.finish()
     }
 
-    /// Refuses a plan of which a run started now could not complete.
+    /// Refuses a plan if a run that starts now could not complete.
     ///
     /// # Errors
     /// [`Error::Obstacles`].

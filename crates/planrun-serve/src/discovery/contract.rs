@@ -28,7 +28,7 @@ const LINE_COLUMNS: usize = 100;
 /// The nesting depths of displayed objects, from the preferred one to the smallest.
 const DEPTHS: [usize; 4] = [3, 2, 1, 0];
 
-/// What a contract describes.
+/// The kind of thing that a contract describes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Tool,

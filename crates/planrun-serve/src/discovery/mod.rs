@@ -23,7 +23,7 @@ use planrun_tools::contract::ToolIndex;
 
 pub use language::{language_page, language_topics};
 
-/// What a model that writes plans has to know about the language, in at most 550 tokens.
+/// An introduction to the language for models that write plans, of at most 550 tokens.
 pub const CARD: &str = include_str!("card.txt");
 
 /// The pseudo-namespace of all saved plans.

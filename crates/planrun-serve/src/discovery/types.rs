@@ -88,7 +88,7 @@ impl Pruning {
     }
 }
 
-/// What was left out of a type.
+/// The parts that were left out of a type.
 #[derive(Default)]
 struct LeftOut {
     values: usize,

@@ -11,7 +11,7 @@ use planrun_lang::bounds::{Argument, Bounds, Role, Undoing, Use};
 use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::origin::Source;
 use planrun_lang::secrets::{MARK, redact_paths};
-use planrun_lang::sema::{OnFailure, PassedOn, Plan};
+use planrun_lang::sema::{OnFailure, PassedArgument, Plan};
 use planrun_lang::types::Effect;
 use planrun_lang::value::{Value, counted};
 
@@ -100,7 +100,7 @@ fn input_lines(plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>) -> String {
         lines.push_str("Its inputs:\n");
     }
     for (input, value) in given {
-        let is_hidden = |to: &PassedOn| to.signature.sensitive.contains(&to.argument);
+        let is_hidden = |to: &PassedArgument| to.signature.sensitive.contains(&to.argument);
         let value = if input.passed_on.iter().any(is_hidden) {
             MARK.to_owned()
         } else {

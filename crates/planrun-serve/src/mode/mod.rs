@@ -45,7 +45,7 @@ pub const MAX_WAIT: Duration = Duration::from_secs(45);
 /// Maximum number of saved plans that are tools. The others are found by `search` and run by their names.
 const MAX_PLAN_TOOLS: usize = 40;
 
-/// What models can do with the plans of one project.
+/// The operations of models on the plans of one project.
 pub struct PlanMode {
     planrun: Planrun,
     driven: DrivenRuns,

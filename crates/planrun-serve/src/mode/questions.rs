@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use planrun_core::journal::Given;
+use planrun_core::journal::SubmittedAnswer;
 use planrun_lang::diag::render::{command, visible_line};
 use planrun_runs::runs::{Addressee, Error};
 use planrun_tools::host::runtime_now;
@@ -160,7 +160,7 @@ impl PlanMode {
             Some(role) => format!("{role}:{channel}"),
             None => channel.to_owned(),
         };
-        let given = Given {
+        let given = SubmittedAnswer {
             path: question.path.clone(),
             value,
             by: Some(by.as_str().into()),

@@ -290,7 +290,7 @@ impl PlanMode {
     /// Returns what a run that is not driven here waits for, according to its journal.
     fn standing(&self, run: &str) -> Result<Standing, Error> {
         let summary = self.planrun.run(run)?;
-        if RunState::find(&summary.state).is_some_and(RunState::is_ended) {
+        if summary.state.is_some_and(RunState::is_ended) {
             self.pages.keep(run, |_| false);
             let outcome = self.planrun.recorded(run)?.outcome();
             return Ok(Standing::Ended(Box::new(

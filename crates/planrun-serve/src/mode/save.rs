@@ -59,7 +59,7 @@ impl PlanMode {
         let whole = format(&source).unwrap_or_else(|_| plan.source.text().to_owned());
         let folder = self.planrun.location().folder.join(FOLDER);
         let file = folder.join(format!("{name}.{EXTENSION}"));
-        // What it uses is found from the folder of the file.
+        // The files that it uses are resolved relative to its own folder.
         let place = file.to_string_lossy();
         let there = |text: &str| self.planrun.check(PlanText::new(&place, text))?.plan(None);
         let whole = named(&whole, there(&whole)?.plan.span, own, name).ok_or_else(|| {

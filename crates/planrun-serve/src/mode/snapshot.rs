@@ -1,4 +1,4 @@
-//! What the project offers to models, read again only when its files have changed.
+//! The tools and plans that the project offers to models, read again only when its files have changed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use planrun_lang::value::counted;
 
 use crate::tokens::{bytes, cut};
 
-/// What was called for a plan with errors, unless parts of it began before it was complete.
+/// Tells the model that a plan with errors has called nothing, unless parts of it began before it was complete.
 pub const NOTHING_CALLED: &str = "Nothing was called";
 
 /// Maximum number of reported diagnostics.

@@ -62,7 +62,7 @@ pub struct Part {
     /// Total number of elements, fields or characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<usize>,
-    /// What was left out within the part.
+    /// The cuts within the part.
     #[serde(rename = "cut", skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<Cut>,
 }

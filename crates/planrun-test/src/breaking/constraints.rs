@@ -53,7 +53,7 @@ const MAX_DEPTH: usize = 32;
 pub(super) struct Changed {
     /// The path of the part, such as `customer.emails[]`; empty for the whole value.
     pub path: String,
-    /// What changed: `has another `maximum`: 10 instead of 100`.
+    /// The change: `has another `maximum`: 10 instead of 100`.
     pub text: String,
     /// Whether every value that was accepted is still accepted.
     pub is_looser: bool,

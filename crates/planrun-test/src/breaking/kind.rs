@@ -9,7 +9,7 @@ pub struct Kind {
     /// Its stable name in kebab case, its severity, and its meaning in one sentence.
     pub code: Code,
     pub class: Class,
-    /// Who is affected.
+    /// The side that is affected.
     pub concern: Concern,
 }
 
@@ -31,7 +31,7 @@ words! {
 }
 
 words! {
-    /// Who is affected by a change.
+    /// The side that is affected by a change.
     Concern {
         /// Plans and programs that call the plan.
         Callers = "callers",

@@ -16,7 +16,7 @@ use planrun_lang::value::Value;
 
 use super::difference::below;
 
-/// What a plan does, with spans.
+/// The actions of a plan, with spans.
 #[derive(Clone, Default)]
 pub(super) struct Survey {
     /// Called tools, by dotted name.

@@ -9,7 +9,7 @@ use planrun_lang::types::ErrorClass;
 use serde_json::{Value as Json, json};
 
 use super::slots::Slots;
-use planrun_core::journal::{Given, Waiting};
+use planrun_core::journal::{SubmittedAnswer, Waiting};
 use planrun_core::run::Asking;
 use planrun_runs::driver::Asker;
 
@@ -120,7 +120,7 @@ impl ScriptedResponder {
     }
 
     /// Returns the answer for a call with an unknown outcome that the test does not answer.
-    fn resolve_unknown(&self, asking: &Asking) -> Option<Given> {
+    fn resolve_unknown(&self, asking: &Asking) -> Option<SubmittedAnswer> {
         let unknown_outcomes = self
             .unknown_outcomes
             .as_ref()
@@ -133,7 +133,7 @@ impl ScriptedResponder {
         if !state.resolved.insert(asking.path.clone()) {
             return None;
         }
-        Some(Given {
+        Some(SubmittedAnswer {
             path: asking.path.clone(),
             value,
             by: asking.question.by.clone(),
@@ -157,7 +157,7 @@ impl ScriptedResponder {
 }
 
 impl Asker for ScriptedResponder {
-    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
         if let Some(reason) = &asking.refused {
             self.note_refusal(&asking, reason);
             return Box::pin(async { None });
@@ -219,8 +219,13 @@ impl Asker for ScriptedResponder {
     }
 }
 
-fn given(asking: &Asking, value: Json, by: Option<Arc<str>>, note: Option<Arc<str>>) -> Given {
-    Given {
+fn given(
+    asking: &Asking,
+    value: Json,
+    by: Option<Arc<str>>,
+    note: Option<Arc<str>>,
+) -> SubmittedAnswer {
+    SubmittedAnswer {
         path: asking.path.clone(),
         value,
         by,

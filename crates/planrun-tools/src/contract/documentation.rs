@@ -1,7 +1,8 @@
 //! Removes the parts of a JSON Schema that only document it. They can change without a change of what a tool accepts or
 //! returns.
 
-use serde_json::{Map, Value as Json};
+use planrun_lang::value::sorted_json;
+use serde_json::Value as Json;
 
 /// Keywords that no value is validated against.
 const DESCRIBING: [&str; 5] = ["title", "description", "examples", "$comment", "deprecated"];
@@ -35,50 +36,30 @@ const NAMED: [&str; 5] = [
 
 /// Returns the schema without documentation keywords, with sorted keys.
 pub(super) fn without_documentation(schema: &Json) -> Json {
+    sorted_json(&stripped(schema))
+}
+
+fn stripped(schema: &Json) -> Json {
     let Json::Object(keywords) = schema else {
-        return sorted(schema);
+        return schema.clone();
     };
-    let mut kept: Vec<_> = keywords
+    let kept = keywords
         .iter()
-        .filter(|(keyword, _)| !DESCRIBING.contains(&keyword.as_str()))
-        .map(|(keyword, value)| (keyword.clone(), reduced(keyword, value)))
-        .collect();
-    kept.sort_by(|(one, _), (other, _)| one.cmp(other));
-    Json::Object(kept.into_iter().collect())
+        .filter(|(keyword, _)| !DESCRIBING.contains(&keyword.as_str()));
+    kept.map(|(keyword, value)| (keyword.clone(), reduced(keyword, value)))
+        .collect()
 }
 
 /// Returns the value of a keyword with the documentation removed from the schemas in it.
 fn reduced(keyword: &str, value: &Json) -> Json {
     match value {
-        Json::Object(named) if NAMED.contains(&keyword) => {
-            let mut named: Vec<_> = named
-                .iter()
-                .map(|(name, schema)| (name.clone(), without_documentation(schema)))
-                .collect();
-            named.sort_by(|(one, _), (other, _)| one.cmp(other));
-            Json::Object(named.into_iter().collect())
-        }
-        Json::Array(list) if SCHEMAS.contains(&keyword) => {
-            Json::Array(list.iter().map(without_documentation).collect())
-        }
-        _ if SCHEMAS.contains(&keyword) => without_documentation(value),
-        _ => sorted(value),
-    }
-}
-
-/// Returns a value with sorted object keys, because their order has no meaning.
-pub(super) fn sorted(value: &Json) -> Json {
-    match value {
-        Json::Object(fields) => {
-            let mut fields: Vec<_> = fields
-                .iter()
-                .map(|(name, value)| (name.clone(), sorted(value)))
-                .collect();
-            fields.sort_by(|(one, _), (other, _)| one.cmp(other));
-            Json::Object(fields.into_iter().collect::<Map<_, _>>())
-        }
-        Json::Array(list) => Json::Array(list.iter().map(sorted).collect()),
-        other => other.clone(),
+        Json::Object(named) if NAMED.contains(&keyword) => named
+            .iter()
+            .map(|(name, schema)| (name.clone(), stripped(schema)))
+            .collect(),
+        Json::Array(list) if SCHEMAS.contains(&keyword) => list.iter().map(stripped).collect(),
+        _ if SCHEMAS.contains(&keyword) => stripped(value),
+        _ => value.clone(),
     }
 }
 

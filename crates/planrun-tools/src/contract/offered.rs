@@ -1,4 +1,4 @@
-//! What a server declares about its tools, before a person has accepted it.
+//! The declarations of a server about its tools, before a person has accepted them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,11 +6,12 @@ use std::sync::Arc;
 use planrun_lang::types::{
     Contract, Effect, Signature, Type, Validator, from_schema, sensitive_paths,
 };
+use planrun_lang::value::sorted_json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::Arguments;
-use super::documentation::{sorted, without_documentation};
+use super::documentation::without_documentation;
 
 /// Version of the rule by which results become values. It is part of the contract digest, so a new rule gives a new
 /// contract.
@@ -58,7 +59,7 @@ pub struct OfferedTool {
     pub annotations: Annotations,
 }
 
-/// What a tool declares about its own effect. These are unverified hints.
+/// The declarations of a tool about its own effect: unverified hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Annotations {
@@ -196,7 +197,7 @@ impl OfferedTool {
 }
 
 fn digest(content: &Json) -> String {
-    let text = sorted(content).to_string();
+    let text = sorted_json(content).to_string();
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 

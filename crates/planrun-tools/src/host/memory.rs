@@ -116,7 +116,7 @@ impl Host for MemoryHost {
         self.read_bounded(path, u64::MAX)
     }
 
-    fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
+    fn read_bounded(&self, path: &Path, max: u64) -> io::Result<String> {
         if self.kind(path)? == FileKind::Folder {
             return Err(io::ErrorKind::IsADirectory.into());
         }
@@ -126,7 +126,7 @@ impl Host for MemoryHost {
             .get(&plain(path))
             .cloned()
             .ok_or(io::ErrorKind::NotFound)?;
-        if u64::try_from(bytes.len()).is_ok_and(|length| length > most) {
+        if u64::try_from(bytes.len()).is_ok_and(|length| length > max) {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())

@@ -58,12 +58,12 @@ pub trait Host: PathResolver {
     /// # Errors
     /// Returns the errors of [`Self::read_bounded`].
     fn read_file(&self, path: &Path) -> io::Result<String>;
-    /// Reads a file of at most `most` bytes as text. Pipes and devices are not read.
+    /// Reads a file of at most `max` bytes as text. Pipes and devices are not read.
     ///
     /// # Errors
     /// Returns an error of kind `FileTooLarge` if the file is larger, of kind `InvalidData` if it is not UTF-8, and any
     /// other error of the file system.
-    fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String>;
+    fn read_bounded(&self, path: &Path, max: u64) -> io::Result<String>;
     /// Returns the kind of entry at a path. Symbolic links are followed.
     ///
     /// # Errors

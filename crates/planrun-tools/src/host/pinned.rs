@@ -108,11 +108,11 @@ impl Host for PinnedHost {
         self.pinned(path, |pins| &mut pins.files, || self.inner.read_file(path))
     }
 
-    fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
+    fn read_bounded(&self, path: &Path, max: u64) -> io::Result<String> {
         self.pinned(
             path,
             |pins| &mut pins.files,
-            || self.inner.read_bounded(path, most),
+            || self.inner.read_bounded(path, max),
         )
     }
 

@@ -46,11 +46,11 @@ impl Host for RealHost {
         self.read_bounded(path, MAX_FILE_BYTES as u64)
     }
 
-    fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
+    fn read_bounded(&self, path: &Path, max: u64) -> io::Result<String> {
         let file = open_file(path)?;
         let mut bytes = Vec::new();
-        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-        if u64::try_from(bytes.len()).is_ok_and(|length| length > most) {
+        file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+        if u64::try_from(bytes.len()).is_ok_and(|length| length > max) {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
@@ -142,7 +142,7 @@ fn open_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Who may read a file after it was replaced.
+/// The access rights of a file after it was replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
     /// The permissions of the replaced file; for a new file, the default of the system.

@@ -192,11 +192,11 @@ impl Revision {
         Err(io::Error::other("the symbolic links form a cycle"))
     }
 
-    fn content(&self, id: &str, most: u64) -> io::Result<Vec<u8>> {
+    fn content(&self, id: &str, max: u64) -> io::Result<Vec<u8>> {
         self.store
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .content(id, most)
+            .content(id, max)
     }
 
     fn read_only<T>() -> io::Result<T> {
@@ -235,16 +235,16 @@ impl Host for Revision {
         self.read_bounded(path, MAX_FILE_BYTES as u64)
     }
 
-    fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
+    fn read_bounded(&self, path: &Path, max: u64) -> io::Result<String> {
         let Some(inside) = self.inside(path) else {
-            return self.inner.read_bounded(path, most);
+            return self.inner.read_bounded(path, max);
         };
         let inside = self.resolved(inside)?;
         if self.folders.contains(&inside) {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         let entry = self.files.get(&inside).ok_or(io::ErrorKind::NotFound)?;
-        String::from_utf8(self.content(&entry.id, most)?)
+        String::from_utf8(self.content(&entry.id, max)?)
             .map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
@@ -322,8 +322,8 @@ impl Store {
         }
     }
 
-    /// Returns the content of an object. Fails with the kind `FileTooLarge` if it has more than `most` bytes.
-    fn content(&mut self, id: &str, most: u64) -> io::Result<Vec<u8>> {
+    /// Returns the content of an object. Fails with the kind `FileTooLarge` if it has more than `max` bytes.
+    fn content(&mut self, id: &str, max: u64) -> io::Result<Vec<u8>> {
         let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         writeln!(stdin, "{id}")?;
         stdin.flush()?;
@@ -340,7 +340,7 @@ impl Store {
         })?;
         let mut content = Vec::new();
         let mut answer = self.stdout.by_ref().take(size.saturating_add(1));
-        if size > most {
+        if size > max {
             io::copy(&mut answer, &mut io::sink())?;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
@@ -388,14 +388,14 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<Result<Vec<u8>, String>, Rev
     Ok(Err(sentence.trim_start_matches("fatal: ").to_owned()))
 }
 
-/// Reads at most `most` bytes of a stream and skips the rest, so that its writer does not wait. Returns whether that is
+/// Reads at most `max` bytes of a stream and skips the rest, so that its writer does not wait. Returns whether that is
 /// all of it.
-fn read_part(stream: Option<impl Read>, most: u64) -> io::Result<(Vec<u8>, bool)> {
+fn read_part(stream: Option<impl Read>, max: u64) -> io::Result<(Vec<u8>, bool)> {
     let mut part = Vec::new();
     let Some(mut stream) = stream else {
         return Ok((part, true));
     };
-    stream.by_ref().take(most).read_to_end(&mut part)?;
+    stream.by_ref().take(max).read_to_end(&mut part)?;
     let skipped = io::copy(&mut stream, &mut io::sink())?;
     Ok((part, skipped == 0))
 }
@@ -478,7 +478,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_stream_is_kept_and_the_rest_is_skipped() {
-        let read = |most| read_part(Some(&b"abcd"[..]), most).unwrap();
+        let read = |max| read_part(Some(&b"abcd"[..]), max).unwrap();
         assert_eq!(read(3), (b"abc".to_vec(), false));
         assert_eq!(read(4), (b"abcd".to_vec(), true));
         assert_eq!(read(5), (b"abcd".to_vec(), true));

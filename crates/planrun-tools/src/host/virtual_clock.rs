@@ -63,8 +63,8 @@ impl Host for VirtualHost {
         self.memory.read_file(path)
     }
 
-    fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
-        self.memory.read_bounded(path, most)
+    fn read_bounded(&self, path: &Path, max: u64) -> io::Result<String> {
+        self.memory.read_bounded(path, max)
     }
 
     fn kind(&self, path: &Path) -> io::Result<FileKind> {

@@ -37,7 +37,7 @@ pub(super) struct ApiAnswer {
     pub allow: Option<String>,
 }
 
-/// What is wrong with a request.
+/// The reason for which a request is invalid.
 struct InvalidRequest(String);
 
 impl ApiResponder {

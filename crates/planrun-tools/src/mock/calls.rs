@@ -58,7 +58,7 @@ struct Remembered {
     answer: Answer,
 }
 
-/// What is known about an idempotency key.
+/// Whether an idempotency key was used before.
 pub(super) enum Known {
     New,
     /// The key was used for the same call, which gets the same answer.

@@ -11,17 +11,17 @@ pub struct Recent<T> {
     /// The entries with their sizes.
     entries: VecDeque<(T, usize)>,
     bytes: usize,
-    most: usize,
+    max: usize,
 }
 
 impl<T> Recent<T> {
     /// Keeps at most this number of entries.
     #[must_use]
-    pub fn new(most: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         Self {
             entries: VecDeque::new(),
             bytes: 0,
-            most,
+            max,
         }
     }
 
@@ -30,7 +30,7 @@ impl<T> Recent<T> {
         self.entries.push_back((entry, bytes));
         self.bytes = self.bytes.saturating_add(bytes);
         let mut removed = Vec::new();
-        while self.entries.len() > 1 && (self.entries.len() > self.most || self.bytes > MAX_BYTES) {
+        while self.entries.len() > 1 && (self.entries.len() > self.max || self.bytes > MAX_BYTES) {
             let Some((entry, bytes)) = self.entries.pop_front() else {
                 break;
             };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use planrun_lang::diag::codes::contracts::CONFIG_KEY;
-use planrun_lang::diag::{Diagnostic, Severity, nearest};
+use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::sema::Tools;
 use planrun_lang::source::Span;
 use planrun_lang::yaml::{Entry, Node};
@@ -127,13 +127,11 @@ fn unknown(
 ) -> Diagnostic {
     let names = || names.iter().map(AsRef::as_ref);
     let finding = Diagnostic::new(&CONFIG_KEY, span, message).available(names());
-    match nearest(written, names()) {
-        Some(near) => finding.did_you_mean(near, span, near.name),
-        None if names().next().is_none() => {
-            finding.help("remove it: there are none to choose from")
-        }
-        None => finding.help("use one of the available names"),
-    }
+    let otherwise = match names().next() {
+        Some(_) => "use one of the available names",
+        None => "remove it: there are none to choose from",
+    };
+    finding.suggest(written, names(), otherwise)
 }
 
 /// Reads the types and adds them to the built-in one.

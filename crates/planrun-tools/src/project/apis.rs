@@ -282,9 +282,7 @@ fn unknown_classes(section: &Section, api: &Api, found: &mut Vec<Diagnostic>) {
         }
         let message = format!("{} has no tool `{}`", api.name, entry.name);
         let finding = Diagnostic::new(&CONFIG_KEY, entry.span, message);
-        found.push(match nearest(&entry.name, names()) {
-            Some(near) => finding.did_you_mean(near, entry.span, near.name),
-            None => finding.help(format!("`{}` lists its tools", command("tools list"))),
-        });
+        let otherwise = format!("`{}` lists its tools", command("tools list"));
+        found.push(finding.suggest(&entry.name, names(), otherwise));
     }
 }

@@ -192,10 +192,7 @@ fn default(node: &Node, entries: &[Entry], found: &mut Vec<Diagnostic>) -> Optio
         ),
     };
     let finding = Diagnostic::new(&CONFIG_KEY, node.span, message).available(names());
-    found.push(match nearest(written, names()) {
-        Some(near) => finding.did_you_mean(near, node.span, near.name),
-        None => finding.help("use the name of one of the models"),
-    });
+    found.push(finding.suggest(written, names(), "use the name of one of the models"));
     None
 }
 

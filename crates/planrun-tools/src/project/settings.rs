@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use planrun_lang::diag::codes::contracts::{CONFIG_KEY, NOT_YET};
 use planrun_lang::diag::render::Language;
-use planrun_lang::diag::{Diagnostic, Severity, codes, nearest};
+use planrun_lang::diag::{Diagnostic, Severity, codes};
 use planrun_lang::permission::Grant;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::settings::{ALLOW, POLICY, RETRY, Settings as Table, Takes};
@@ -309,12 +309,8 @@ fn language(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Language> {
             words.map(|word| format!("`{word}`")).join(", ")
         );
         let finding = Diagnostic::new(&CONFIG_KEY, node.span, message);
-        found.push(match nearest(&written, words) {
-            Some(near) => finding.did_you_mean(near, node.span, near.name),
-            None => finding.help(
-                "set the language of observations, summaries and questions; diagnostics and plans are not translated",
-            ),
-        });
+        let otherwise = "set the language of observations, summaries and questions; diagnostics and plans are not translated";
+        found.push(finding.suggest(&written, words, otherwise));
     }
     language
 }
@@ -346,10 +342,8 @@ fn unknown_code(list: &str, written: &str, span: Span, extra: Option<&'static st
     let message =
         format!("`check.{list}` lists `{written}`, which is not the code of a diagnostic");
     let finding = Diagnostic::new(&CONFIG_KEY, span, message);
-    match nearest(written, codes::all().map(|code| code.name).chain(extra)) {
-        Some(near) => finding.did_you_mean(near, span, near.name),
-        None => finding.help("`planrun explain` lists all codes"),
-    }
+    let names = codes::all().map(|code| code.name).chain(extra);
+    finding.suggest(written, names, "`planrun explain` lists all codes")
 }
 
 #[cfg(test)]

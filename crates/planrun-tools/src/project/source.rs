@@ -16,7 +16,7 @@ pub enum ToolSource {
     A2a(AgentAddress),
 }
 
-/// What has to be permitted before tools can be called.
+/// The permission that calls of tools require.
 #[derive(Clone, Copy)]
 pub(super) enum Reach<'a> {
     /// A program, by the first word of its command.

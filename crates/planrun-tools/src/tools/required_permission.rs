@@ -12,7 +12,7 @@ use reqwest::Url;
 use super::BUILT_IN;
 use crate::host::Host;
 
-/// Who is responsible for a tool that is not built in.
+/// The owner of a tool that is not built in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The project configures it; it is called at the addresses in the project's own files.
@@ -46,7 +46,7 @@ pub struct FilePath {
     written: String,
 }
 
-/// What a tool accesses, independent of its arguments.
+/// The resources that a tool accesses, independent of its arguments.
 #[derive(Clone, Copy)]
 enum Reach {
     Nothing,

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun_core::journal::Given;
+use planrun_core::journal::SubmittedAnswer;
 use planrun_core::run::{Asking, Interruption, Outcome, Program};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
@@ -343,7 +343,7 @@ struct DeterministicAsker {
 }
 
 impl Asker for DeterministicAsker {
-    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
         if let Some(refused) = asking.refused {
             *self.refused.lock().unwrap() = Some(format!("{}: {refused}", asking.path));
             return Box::pin(async { None });

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun_core::journal::Given;
+use planrun_core::journal::SubmittedAnswer;
 use planrun_core::run::Asking;
 use planrun_lang::call::{Answer, CallError};
 use planrun_lang::permission::Grant;
@@ -98,12 +98,12 @@ struct FixedAsker {
 }
 
 impl Asker for FixedAsker {
-    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
         self.asked
             .lock()
             .unwrap()
             .push(asking.question.text.to_string());
-        let given = Given {
+        let given = SubmittedAnswer {
             path: asking.path,
             value: self.value.clone(),
             by: None,
@@ -125,7 +125,7 @@ struct Bench {
 impl Bench {
     /// Approves a run.
     fn approve(&self, run: &str) {
-        let yes = Given {
+        let yes = SubmittedAnswer {
             path: "approval".into(),
             value: true.into(),
             by: None,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use planrun_lang::protocol::is_at_or_below;
+
 /// The generations of steps: each retry of a step begins a new one, for the step and what it holds.
 #[derive(Debug, Default)]
 pub struct Generations {
@@ -56,19 +58,17 @@ impl Generations {
     /// Returns the latest generation of a step.
     pub(super) fn latest(&self, path: &str) -> usize {
         let retries = self.retries.iter();
-        retries.filter(|retry| holds(&retry.step, path)).count()
+        retries
+            .filter(|retry| is_at_or_below(path, &retry.step))
+            .count()
     }
 
     /// Returns the generation of a step in what has been replayed so far.
     #[must_use]
     pub fn current(&self, path: &str) -> usize {
         let retries = self.retries.iter().filter(|retry| retry.is_replayed);
-        retries.filter(|retry| holds(&retry.step, path)).count()
+        retries
+            .filter(|retry| is_at_or_below(path, &retry.step))
+            .count()
     }
-}
-
-/// Returns true if `path` is the step `outer` or inside it.
-pub(super) fn holds(outer: &str, path: &str) -> bool {
-    path.strip_prefix(outer)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

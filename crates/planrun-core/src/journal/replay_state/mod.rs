@@ -13,18 +13,18 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
-use planrun_lang::protocol::RunState;
+use planrun_lang::protocol::{RunState, is_at_or_below};
 use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
-use self::generations::{Generations, holds};
+use self::generations::Generations;
 pub use self::processes::RecordedProcesses;
 pub use self::recorded_step::{EndWithoutCall, RecordedQuestion, RecordedStep, WithoutCall};
 use crate::journal::call::RecordedPhase;
 use crate::journal::event::{Event, EventKind, Used};
 use crate::journal::external_input::{ExternalInput, ExternalInputKind, ExternalInputs};
 use crate::journal::failure::StepError;
-use crate::journal::question::{Answer, AnswerError, Given};
+use crate::journal::question::{Answer, AnswerError, SubmittedAnswer};
 use crate::journal::questions::{Accepted, Questions};
 use crate::journal::read::EventError;
 use crate::journal::words::{Bound, EventName};
@@ -57,7 +57,7 @@ pub struct ReplayState {
     pub steps: IndexMap<Arc<str>, RecordedStep, FixedState>,
     /// The latest status of each task that was set or moved, by path.
     pub tasks: BTreeMap<Arc<str>, Arc<str>>,
-    /// What the run could not have computed itself, in the order in which it arrived.
+    /// Inputs that the run could not have computed itself, in the order of their arrival.
     pub external_inputs: ExternalInputs,
     /// The questions that people were asked.
     pub questions: Questions,
@@ -258,7 +258,7 @@ impl ReplayState {
     ///
     /// # Errors
     /// Returns an error if the answer is refused.
-    pub fn accept(&self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
+    pub fn accept(&self, given: &SubmittedAnswer, now: i128) -> Result<Accepted, AnswerError> {
         match self.state {
             Some(state) if state.is_ended() => Err(AnswerError::Withdrawn(given.path.clone())),
             _ => self.questions.accept(given, now),
@@ -320,7 +320,7 @@ impl ReplayState {
     /// Records that a step, and what it holds, is executed again: its calls so far have ended.
     fn retried(&mut self, path: Arc<str>, at: i128) {
         let inside = self.steps.iter_mut();
-        for (_, step) in inside.filter(|(own, _)| holds(&path, own)) {
+        for (_, step) in inside.filter(|(own, _)| is_at_or_below(own, &path)) {
             step.earlier.extend(step.call.take());
         }
         self.generations.note_retry(path.clone());

@@ -1,4 +1,4 @@
-//! What is recorded of one step.
+//! The recorded state of one step.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

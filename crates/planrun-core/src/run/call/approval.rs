@@ -120,7 +120,7 @@ impl Approvals {
         step: &Step,
         call: &CallState,
     ) -> Verdict {
-        // What an earlier process has decided holds, whatever the time is now.
+        // The decision of an earlier process stays valid, even if the approval has expired since.
         let recording = &ctx.outbox.recording;
         let recorded = recording.end_without_call(&call.path);
         let is_other = matches!(

@@ -280,7 +280,7 @@ impl Calls {
         let (backoff, on) =
             policy.backoff(ctx.setup.defaults.retry_of(step, signature), state.effect);
         let is_retried = on.iter().any(|pattern| pattern.matches(&error.class));
-        // Whatever the plan says, a call that may have taken effect is not simply repeated.
+        // A call that may have taken effect is not simply repeated, even if the plan retries its error.
         let broken = error.class == ErrorClass::Validation(Validation::Result)
             && error.sent == Sent::Answered;
         let unknown = error.class == ErrorClass::UnknownOutcome || broken;

@@ -157,8 +157,8 @@ fn recorded_refusal(ctx: &Context, at: NodeRef) -> Option<Arc<StepError>> {
     step.error.clone()
 }
 
-/// Returns the failure of a call if a budget is spent that it needs. In a replay, time refuses only what it is recorded
-/// to have refused.
+/// Returns the failure of a call if a budget that it needs is spent. In a replay, a time budget refuses only the calls
+/// that are recorded as refused.
 fn refusal(ctx: &Context, at: NodeRef) -> Option<Arc<StepError>> {
     let replays = ctx.outbox.recording.is_replaying();
     let is_spent =

@@ -210,7 +210,7 @@ impl Calls {
             }
             Verdict::AskAgain => {
                 self.open.slots.give(ctx, at.0);
-                self.open.put_aside(ctx, at, state);
+                self.open.keep_without_slot(ctx, at, state);
                 self.ask_again(ctx, at);
             }
         }
@@ -313,7 +313,8 @@ fn open_execution(ctx: &mut Context, at: NodeRef, path: &str) -> Option<Executio
     let open = ctx.executions.open(path)?.clone();
     let recording = &ctx.outbox.recording;
     if open.arrived.is_none() && !open.in_doubt && recording.is_patched() {
-        // A patch may have changed a call that was never sent. What was asked before the patch was asked of this one.
+        // A patch may have changed a call that was never sent. A question from before the patch is about this call only if
+        // the arguments are the same.
         let asked = recording.question(path, Waiting::Confirm, open.number)?;
         if asked.question.arguments != open.arguments {
             return None;

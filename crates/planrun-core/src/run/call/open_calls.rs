@@ -151,7 +151,7 @@ impl OpenCalls {
     }
 
     /// Keeps a call without a slot until it is known how it continues. Returns the number of its next attempt.
-    pub(in crate::run) fn put_aside(
+    pub(in crate::run) fn keep_without_slot(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,

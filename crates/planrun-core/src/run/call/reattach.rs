@@ -174,7 +174,7 @@ impl Calls {
 
     /// Takes up the next call that an earlier process had sent without getting an answer; false if none is left. A call
     /// with a handle is reattached, a repeatable one is sent again, and the outcome of any other is unknown.
-    pub(in crate::run) fn take_up_next_lost(&mut self, ctx: &mut Context) -> bool {
+    pub(in crate::run) fn recover_next_lost(&mut self, ctx: &mut Context) -> bool {
         let Some(at) = self.open.next_lost() else {
             return false;
         };
@@ -184,12 +184,12 @@ impl Calls {
         if self.open.get(at).is_some_and(is_lost)
             && let Some(state) = self.open.calls.remove(&at)
         {
-            self.take_up_lost(ctx, at, state);
+            self.recover_lost(ctx, at, state);
         }
         true
     }
 
-    fn take_up_lost(&mut self, ctx: &mut Context, at: NodeRef, mut state: Box<CallState>) {
+    fn recover_lost(&mut self, ctx: &mut Context, at: NodeRef, mut state: Box<CallState>) {
         let program = ctx.tree.program(at.0);
         let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;
@@ -206,7 +206,7 @@ impl Calls {
             // The lost attempt is repeated, so it does not count.
             state.attempt = state.attempt.saturating_sub(1);
             if self.open.slots.give_excess(ctx, at.0) {
-                let number = self.open.put_aside(ctx, at, state);
+                let number = self.open.keep_without_slot(ctx, at, state);
                 return self.open.slots.wait(ctx, at, Some(number));
             }
             return self.attempt(ctx, at, step, signature, state);
@@ -249,7 +249,7 @@ impl Calls {
     }
 }
 
-/// Returns the failure of a call of which no answer tells whether it has happened.
+/// Returns the failure of a call that may have happened, since it got no answer.
 fn maybe_sent(ctx: &Context, at: NodeRef, effect: Effect) -> StepError {
     let attempts = ctx.tree.record(at).attempts;
     let message = if attempts == 0 {

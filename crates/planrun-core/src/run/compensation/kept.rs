@@ -1,6 +1,6 @@
-//! What a step has changed stays changed when the step is retried. The calls in it that have completed and changed
-//! something are not made again with the same arguments, unless they were undone. What these calls have read keeps its
-//! value, so that they get the same arguments.
+//! The changes of a step are kept when the step is retried. The calls in it that have completed and changed something
+//! are not made again with the same arguments, unless they were undone. The values that these calls have read are kept,
+//! too, so that they get the same arguments.
 
 use std::collections::BTreeSet;
 
@@ -100,7 +100,7 @@ fn keep_inside(ctx: &mut Context, at: NodeRef, keeps: Keeps) -> bool {
         let is_round = ctx.tree[frame]
             .owner
             .is_some_and(|own| own.role == Role::Round);
-        // What the earlier rounds of a `repeat` have read decides that there was a later one.
+        // The values that earlier rounds of a `repeat` have read decide whether there is a later one.
         let is_read = is_round && has_later_round_changed && keeps == Keeps::Changes;
         let keeps = if is_read { Keeps::Everything } else { keeps };
         let changes = keep_in_frame(ctx, frame, keeps);

@@ -312,7 +312,7 @@ impl Compensation {
         phases.any(|phase| matches!(phase, Phase::Undoing { .. }))
     }
 
-    /// Ends the undo that is in progress, of which only effects in flight are awaited, and skips the remaining ones.
+    /// Ends the undo that is in progress, awaiting only its effects in flight, and skips the remaining ones.
     pub(in crate::run) fn abandon_undo(
         &mut self,
         ctx: &mut Context,
@@ -333,7 +333,7 @@ impl Compensation {
         }
         for at in current {
             if self.asks(at) {
-                people.release_hold(ctx, at);
+                people.cancel_wait(ctx, at);
                 self.stop_asking(ctx, at);
                 skip_undo(ctx, &[at], why);
                 self.next_to_undo(ctx, at);

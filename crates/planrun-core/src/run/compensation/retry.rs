@@ -148,7 +148,7 @@ impl Compensation {
         if self.abandoned.is_some() {
             return Vec::new();
         }
-        // What was called again as a whole has another step at the same path, and so has an `undo` that is retried.
+        // A retried step or `undo` leaves an older one at the same path; only the latest one counts.
         let is_latest = |at: &NodeRef| !ctx.tree[at.0].auxiliary;
         let failed = self.happened.iter().copied().filter(is_latest);
         failed.filter(|at| can_retry_undo(ctx, *at)).collect()
@@ -208,7 +208,7 @@ pub(super) fn has_done_nothing(ctx: &Context, frame: FrameId) -> bool {
 }
 
 /// Returns the result of the `undo` of a step if it also holds for the step that takes over the call: an `undo` that must
-/// not be repeated, or of which a part is done, is not begun again.
+/// not be repeated, or that is partly done, is not begun again.
 pub(in crate::run) fn lasting_undone(ctx: &Context, at: NodeRef) -> Option<Undone> {
     let undone = ctx.tree.record(at).details()?.undone.clone()?;
     let has_changed = |frame| {

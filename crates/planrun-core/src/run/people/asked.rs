@@ -39,7 +39,7 @@ pub struct QuestionReport {
     /// RFC 3339, like `expires`.
     pub asked_at: String,
     pub expires: Option<String>,
-    /// Who answered, and with which note.
+    /// The person who answered, and the note.
     pub by: Option<Arc<str>>,
     pub note: Option<Arc<str>>,
 }

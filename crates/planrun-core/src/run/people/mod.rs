@@ -13,8 +13,8 @@ use planrun_lang::value::{Value, saturating_duration};
 
 use self::asked::{Asked, QuestionStatus};
 use crate::journal::{
-    ARGUMENTS, Accepted, Answer, AnswerError, Bound, EventKind, Given, Question, Questions,
-    RecordedQuestion, StepError, VALUE, Waiting,
+    ARGUMENTS, Accepted, Answer, AnswerError, Bound, EventKind, Question, Questions,
+    RecordedQuestion, StepError, SubmittedAnswer, VALUE, Waiting,
 };
 use crate::run::agenda::Inquiry;
 use crate::run::command::{Asking, Command};
@@ -34,14 +34,14 @@ type OpenQuestions = Vec<(Arc<str>, Arc<Question>)>;
 /// The steps that wait for people or until a time.
 pub(in crate::run) struct People {
     pub questions: Questions,
-    holds: BTreeMap<NodeRef, Hold>,
+    waiting: BTreeMap<NodeRef, Wait>,
     by_step: BTreeMap<Arc<str>, NodeRef>,
     /// Every question that was asked.
     pub asked: Vec<Asked>,
     /// Steps whose questions have not been passed to anybody yet.
     unasked: Vec<NodeRef>,
     /// Answers that were given in advance.
-    answers: Vec<Given>,
+    answers: Vec<SubmittedAnswer>,
     /// Whether the driver can ask people.
     asks: bool,
     /// Number of questions that the driver is asking.
@@ -51,7 +51,7 @@ pub(in crate::run) struct People {
 }
 
 /// A step that waits for a person, or until a time.
-struct Hold {
+struct Wait {
     /// Distinguishes its timer from those of earlier waits.
     number: u64,
     /// `None` if it waits until a time.
@@ -60,10 +60,14 @@ struct Hold {
 
 impl People {
     /// `questions`: those of earlier processes.
-    pub(in crate::run) fn new(questions: Questions, answers: Vec<Given>, asks: bool) -> Self {
+    pub(in crate::run) fn new(
+        questions: Questions,
+        answers: Vec<SubmittedAnswer>,
+        asks: bool,
+    ) -> Self {
         Self {
             questions: questions.closed(),
-            holds: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             by_step: BTreeMap::new(),
             asked: Vec::new(),
             unasked: Vec::new(),
@@ -75,17 +79,17 @@ impl People {
     }
 
     /// Returns true if a step waits for a person, or until a time.
-    pub(in crate::run) fn holds(&self, at: NodeRef) -> bool {
-        self.holds.contains_key(&at)
+    pub(in crate::run) fn is_waiting(&self, at: NodeRef) -> bool {
+        self.waiting.contains_key(&at)
     }
 
     /// Returns true if the step with this path waits for a person, or until a time.
-    pub(in crate::run) fn waits(&self, path: &str) -> bool {
+    pub(in crate::run) fn is_waiting_at(&self, path: &str) -> bool {
         self.by_step.contains_key(path)
     }
 
-    pub(in crate::run) fn holds_any(&self) -> bool {
-        !self.holds.is_empty()
+    pub(in crate::run) fn any_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// Returns true if a step waits until a time.
@@ -105,9 +109,9 @@ impl People {
 
     /// Returns true if a timer belongs to a step that still waits.
     pub(in crate::run) fn counts(&self, at: NodeRef, number: u64) -> bool {
-        self.holds
+        self.waiting
             .get(&at)
-            .is_some_and(|hold| hold.number == number)
+            .is_some_and(|wait| wait.number == number)
     }
 
     /// Returns the open questions, and the paths of unused answers.
@@ -158,7 +162,7 @@ impl People {
         self.note_asked(ctx, at, question.path(&path), question.clone());
         self.unasked.push(at);
         let until = question.expires;
-        self.hold(ctx, at, path, Some(question), until);
+        self.wait(ctx, at, path, Some(question), until);
     }
 
     /// Replays a question of an earlier process. Its answer is replayed at its own place.
@@ -181,7 +185,7 @@ impl People {
     }
 
     /// Lets a step wait until a time, in nanoseconds since the Unix epoch, or for an answer.
-    pub(in crate::run) fn hold(
+    pub(in crate::run) fn wait(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -194,25 +198,25 @@ impl People {
         if let Some(until) = until {
             let left = saturating_duration(until - ctx.outbox.now.wall);
             let wake = ctx.outbox.now.after(left);
-            ctx.schedule.set(wake, number, Timer::Hold(at, number));
+            ctx.schedule.set(wake, number, Timer::Wait(at, number));
         }
         self.moments += usize::from(question.is_none());
         self.by_step.insert(path, at);
-        self.holds.insert(at, Hold { number, question });
+        self.waiting.insert(at, Wait { number, question });
     }
 
     /// Removes a waiting step.
-    fn unhold(&mut self, ctx: &mut Context, at: NodeRef) -> Option<(Arc<str>, Hold)> {
-        let hold = self.holds.remove(&at)?;
-        self.moments -= usize::from(hold.question.is_none());
+    fn end_wait(&mut self, ctx: &mut Context, at: NodeRef) -> Option<(Arc<str>, Wait)> {
+        let wait = self.waiting.remove(&at)?;
+        self.moments -= usize::from(wait.question.is_none());
         let path = ctx.tree.own_path(at);
         self.by_step.remove(&path);
-        Some((path, hold))
+        Some((path, wait))
     }
 
     /// Ends the wait of a step and withdraws its question.
-    pub(in crate::run) fn release_hold(&mut self, ctx: &mut Context, at: NodeRef) {
-        if let Some((path, _)) = self.unhold(ctx, at) {
+    pub(in crate::run) fn cancel_wait(&mut self, ctx: &mut Context, at: NodeRef) {
+        if let Some((path, _)) = self.end_wait(ctx, at) {
             self.note_closed(at, QuestionStatus::Withdrawn);
             self.questions.close(&path, false);
         }
@@ -224,18 +228,16 @@ impl People {
             return;
         }
         for at in std::mem::take(&mut self.unasked) {
-            ctx.then(Inquiry::SeekAnswer(at));
+            ctx.then(Inquiry::FindAnswer(at));
         }
     }
 
     /// Looks for an answer to the question of a step, if it still waits.
-    pub(in crate::run) fn seek_first_answer(
-        &mut self,
-        ctx: &mut Context,
-        peers: &Peers,
-        at: NodeRef,
-    ) {
-        let held = self.holds.get(&at).and_then(|hold| hold.question.as_ref());
+    pub(in crate::run) fn find_answer(&mut self, ctx: &mut Context, peers: &Peers, at: NodeRef) {
+        let held = self
+            .waiting
+            .get(&at)
+            .and_then(|wait| wait.question.as_ref());
         let Some(question) = held.or_else(|| peers.open(at)).cloned() else {
             return;
         };
@@ -246,10 +248,10 @@ impl People {
             refused: None,
             refusals: 0,
         };
-        self.seek_answer(ctx, peers, at, asking, true);
+        self.find_answer_or_ask(ctx, peers, at, asking, true);
     }
 
-    fn seek_answer(
+    fn find_answer_or_ask(
         &mut self,
         ctx: &mut Context,
         peers: &Peers,
@@ -301,7 +303,7 @@ impl People {
         ctx: &mut Context,
         peers: &Peers,
         asking: Asking,
-        given: Option<Given>,
+        given: Option<SubmittedAnswer>,
     ) {
         self.asking = self.asking.saturating_sub(1);
         let now = ctx.outbox.now.wall;
@@ -320,7 +322,7 @@ impl People {
                 refusals,
                 ..asking
             };
-            self.seek_answer(ctx, peers, at, asking, may_ask);
+            self.find_answer_or_ask(ctx, peers, at, asking, may_ask);
         }
     }
 
@@ -329,7 +331,7 @@ impl People {
         &mut self,
         ctx: &mut Context,
         peers: &Peers,
-        given: &Given,
+        given: &SubmittedAnswer,
         at: i128,
     ) {
         if let Err(error) = self.answer(ctx, peers, given, at) {
@@ -342,7 +344,7 @@ impl People {
         &mut self,
         ctx: &mut Context,
         peers: &Peers,
-        given: &Given,
+        given: &SubmittedAnswer,
         at: i128,
     ) -> Result<(), AnswerError> {
         match self.questions.accept(given, at)? {
@@ -359,7 +361,7 @@ impl People {
     pub(in crate::run) fn take_answer(&mut self, ctx: &mut Context, answer: &Answer) {
         let step = self.questions.step(&answer.path);
         let at = step.and_then(|step| self.by_step.get(step)).copied();
-        let asked = at.and_then(|at| Some((at, self.holds.get(&at)?.question.as_ref()?.kind)));
+        let asked = at.and_then(|at| Some((at, self.waiting.get(&at)?.question.as_ref()?.kind)));
         let labels = asked
             .map(|(at, kind)| {
                 ctx.tree
@@ -384,11 +386,11 @@ impl People {
         let Some(at) = step.and_then(|step| self.by_step.get(&step).copied()) else {
             return;
         };
-        let Some((_, hold)) = self.unhold(ctx, at) else {
+        let Some((_, wait)) = self.end_wait(ctx, at) else {
             return;
         };
         self.questions.answered(answer, ctx.outbox.wall_time());
-        let Some(question) = hold.question else {
+        let Some(question) = wait.question else {
             return;
         };
         self.note_answered(at, question.kind, answer);
@@ -416,14 +418,14 @@ impl People {
     }
 
     /// Handles the timer of a waiting step: its question has expired, or its wait is over.
-    pub(in crate::run) fn hold_expired(&mut self, ctx: &mut Context, at: NodeRef, number: u64) {
+    pub(in crate::run) fn wait_expired(&mut self, ctx: &mut Context, at: NodeRef, number: u64) {
         if !self.counts(at, number) {
             return;
         }
-        let Some((path, hold)) = self.unhold(ctx, at) else {
+        let Some((path, wait)) = self.end_wait(ctx, at) else {
             return;
         };
-        if hold.question.is_none() {
+        if wait.question.is_none() {
             ctx.outbox.emit(EventKind::TimerFired {
                 path: path.clone(),
                 timer: Bound::Wait,
@@ -447,13 +449,13 @@ impl People {
     /// Replays the end of a wait in an earlier process.
     pub(in crate::run) fn replay_hold_end(&mut self, ctx: &mut Context, path: &str) {
         let found = self.by_step.get(path).copied();
-        if let Some((at, number)) = found.and_then(|at| Some((at, self.holds.get(&at)?.number))) {
-            self.hold_expired(ctx, at, number);
+        if let Some((at, number)) = found.and_then(|at| Some((at, self.waiting.get(&at)?.number))) {
+            self.wait_expired(ctx, at, number);
         }
     }
 
     fn unanswered(&mut self, ctx: &mut Context, at: NodeRef, class: ErrorClass, message: String) {
-        self.release_hold(ctx, at);
+        self.cancel_wait(ctx, at);
         let path = ctx.tree.own_path(at);
         let error = Arc::new(StepError::new(class, message, &path));
         ctx.then(Inquiry::Unanswered(at, error));

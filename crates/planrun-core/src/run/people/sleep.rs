@@ -16,7 +16,7 @@ impl People {
     pub(in crate::run) fn start_sleep(&mut self, ctx: &mut Context, at: NodeRef, code: &Code) {
         let path = ctx.tree.own_path(at);
         if let Some(until) = ctx.outbox.recording.slept_until(&path) {
-            return self.hold(ctx, at, path, None, Some(until));
+            return self.wait(ctx, at, path, None, Some(until));
         }
         let now = ctx.outbox.now.wall;
         let until = match moment(ctx, at, code, now) {
@@ -35,7 +35,7 @@ impl People {
             path: path.clone(),
             until,
         });
-        self.hold(ctx, at, path, None, Some(until));
+        self.wait(ctx, at, path, None, Some(until));
     }
 }
 

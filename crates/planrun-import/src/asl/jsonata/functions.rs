@@ -149,7 +149,7 @@ fn of_more(name: &str, first: Output, second: Output, third: Option<Output>) -> 
     }))
 }
 
-/// Nothing has no elements, and a value that is no list is one element.
+/// Returns the number of elements: 0 for no value, 1 for a value that is not a list.
 fn counted(argument: Output) -> Expr {
     let size = |list: Expr| tree::function("size", vec![list]);
     match argument {

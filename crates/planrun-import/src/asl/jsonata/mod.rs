@@ -5,17 +5,15 @@ mod functions;
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 
 use super::data::Scope;
+use crate::expression::cursor::{self, Cursor, Locals};
 use crate::expression::path;
 use crate::expression::tokens::{self, Texts, Token};
 use crate::expression::value::Value;
 use crate::expression::{
     DEEPEST, ONE, added, bound, concatenated, divided, element, has_type, is_list, is_single,
-    listed, reads, within_bounds,
+    listed, within_bounds,
 };
 use crate::tree;
-
-/// The deepest nesting of expressions.
-const MAX_DEPTH: usize = 40;
 
 /// Translates the expression between `{%` and `%}`.
 ///
@@ -25,23 +23,18 @@ pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
     within_bounds(text)?;
     let tokens = tokens::tokens(text, Texts::Plain)?;
     let mut parser = Parser {
-        tokens: &tokens,
-        at: 0,
+        tokens: Cursor::new(&tokens, 0),
         scope,
-        depth: 0,
         context: None,
         reads_context: false,
-        level: 0,
-        locals: Vec::new(),
+        locals: Locals::default(),
     };
     let value = parser.expression(0)?;
-    match parser.peek() {
-        None => Ok(value.value()),
-        Some(token) => Err(format!("`{token}` has no counterpart here")),
-    }
+    parser.tokens.end()?;
+    Ok(value.value())
 }
 
-/// What an expression gives.
+/// The result of an expression.
 #[derive(Clone)]
 enum Output {
     One(Value),
@@ -108,7 +101,7 @@ fn concatenation(parts: Vec<Output>) -> Expr {
     tree::joined(lists, BinaryOp::Add).unwrap_or_else(|| tree::list(Vec::new()))
 }
 
-/// Returns whether JSONata takes a value for true: none of null, false, 0 and what is empty is.
+/// Returns whether JSONata takes a value for true; null, false, 0 and empty values are not.
 fn truth(value: Output) -> Expr {
     match value {
         Output::Sequence(list) => {
@@ -181,64 +174,28 @@ fn is_empty(value: Expr, may_be_list: bool) -> Expr {
 }
 
 struct Parser<'p> {
-    tokens: &'p [Token],
-    at: usize,
+    tokens: Cursor<'p>,
     scope: &'p Scope<'p>,
-    depth: usize,
     /// The value that bare names refer to inside a filter.
     context: Option<Value>,
     /// Whether the innermost filter reads it.
     reads_context: bool,
-    /// Number of enclosing filters.
-    level: usize,
-    /// Variables that the expression itself binds, with the level at which it does, innermost last.
-    locals: Vec<(String, Value, usize)>,
+    locals: Locals,
 }
 
 impl Parser<'_> {
-    fn peek(&self) -> Option<&Token> {
-        self.tokens.get(self.at)
-    }
-
-    fn take(&mut self) -> Option<Token> {
-        let token = self.tokens.get(self.at).cloned();
-        self.at += 1;
-        token
-    }
-
-    fn eat(&mut self, sign: &str) -> bool {
-        let is_there = matches!(self.peek(), Some(Token::Sign(there)) if *there == sign);
-        self.at += usize::from(is_there);
-        is_there
-    }
-
-    fn need(&mut self, sign: &str) -> Result<(), String> {
-        if self.eat(sign) {
-            return Ok(());
-        }
-        let found = self
-            .peek()
-            .map_or("the end of the expression".to_owned(), |token| {
-                format!("`{token}`")
-            });
-        Err(format!("expected `{sign}`, found {found}"))
-    }
-
     fn expression(&mut self, least: u8) -> Result<Output, String> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err("the expression is nested too deeply".into());
-        }
+        self.tokens.enter()?;
         let mut left = self.operand()?;
         while let Some((binding, operator)) = self.operator() {
             if binding < least {
                 break;
             }
-            self.at += 1;
+            self.tokens.at += 1;
             left = Output::of(match operator {
                 Operator::Choice => {
                     let then = self.expression(0)?.expr();
-                    if !self.eat(":") {
+                    if !self.tokens.eat(":") {
                         return Err(
                             "a choice without `:` may return nothing: add a value after `:`".into(),
                         );
@@ -256,52 +213,33 @@ impl Parser<'_> {
                 }
             });
         }
-        self.depth -= 1;
+        self.tokens.depth -= 1;
         Ok(left)
     }
 
     fn operator(&self) -> Option<(u8, Operator)> {
-        let word = match self.peek()? {
-            Token::Sign(sign) => sign,
-            Token::Name(name) => name.as_str(),
-            Token::Variable(_) | Token::Text(_) | Token::Template(_) | Token::Number(_) => {
-                return None;
-            }
+        let (binding, operator) = match self.tokens.operator()? {
+            "?" => return Some((1, Operator::Choice)),
+            "&" => return Some((5, Operator::Text)),
+            "=" => (4, BinaryOp::Equal),
+            "in" => (4, BinaryOp::In),
+            other => cursor::binary(other)?,
         };
-        let binary = |binding, operator| Some((binding, Operator::Binary(operator)));
-        match word {
-            "?" => Some((1, Operator::Choice)),
-            "or" => binary(2, BinaryOp::Or),
-            "and" => binary(3, BinaryOp::And),
-            "=" => binary(4, BinaryOp::Equal),
-            "!=" => binary(4, BinaryOp::NotEqual),
-            "<" => binary(4, BinaryOp::Less),
-            "<=" => binary(4, BinaryOp::LessEqual),
-            ">" => binary(4, BinaryOp::Greater),
-            ">=" => binary(4, BinaryOp::GreaterEqual),
-            "in" => binary(4, BinaryOp::In),
-            "&" => Some((5, Operator::Text)),
-            "+" => binary(5, BinaryOp::Add),
-            "-" => binary(5, BinaryOp::Subtract),
-            "*" => binary(6, BinaryOp::Multiply),
-            "/" => binary(6, BinaryOp::Divide),
-            "%" => binary(6, BinaryOp::Remainder),
-            _ => None,
-        }
+        Some((binding, Operator::Binary(operator)))
     }
 
     fn operand(&mut self) -> Result<Output, String> {
-        let token = self.take().ok_or("unexpected end of the expression")?;
+        let token = self.tokens.take()?;
         let value = match token {
-            Token::Text(text) => Output::of(tree::text(&text)),
+            Token::Text(text) => Output::of(tree::text(text)),
             Token::Number(number) => Output::of(
-                tree::number(&number).ok_or_else(|| format!("`{number}` is not a number"))?,
+                tree::number(number).ok_or_else(|| format!("`{number}` is not a number"))?,
             ),
-            Token::Variable(name) => self.variable(&name)?,
+            Token::Variable(name) => self.variable(name)?,
             Token::Name(name) => match name.as_str() {
                 "true" | "false" => Output::of(tree::boolean(name == "true")),
                 "null" => Output::of(tree::null()),
-                _ => Output::One(self.context(&name)?.get(&name)),
+                _ => Output::One(self.context(name)?.get(name)),
             },
             Token::Sign("(") => self.block()?,
             Token::Sign("-") => {
@@ -327,16 +265,15 @@ impl Parser<'_> {
     fn block(&mut self) -> Result<Output, String> {
         let outside = self.locals.len();
         while let (Some(Token::Variable(name)), Some(Token::Sign(":="))) =
-            (self.peek(), self.tokens.get(self.at + 1))
+            (self.tokens.peek(), self.tokens.after_next())
         {
-            let name = name.clone();
-            self.at += 2;
+            self.tokens.at += 2;
             let value = self.expression(0)?.value().bounded()?;
-            self.locals.push((name, value, self.level));
-            self.need(";")?;
+            self.locals.bind(name, value);
+            self.tokens.need(";")?;
         }
         let value = self.expression(0)?;
-        self.need(")")?;
+        self.tokens.need(")")?;
         self.locals.truncate(outside);
         Ok(value)
     }
@@ -344,8 +281,8 @@ impl Parser<'_> {
     /// Parses the rest of a list. The elements of a list in it become its own, unless that list is written in brackets.
     fn list(&mut self) -> Result<Expr, String> {
         let mut elements = Vec::new();
-        while !self.eat("]") {
-            let is_bracket = matches!(self.peek(), Some(Token::Sign("[")));
+        while !self.tokens.eat("]") {
+            let is_bracket = matches!(self.tokens.peek(), Some(Token::Sign("[")));
             let element = self.expression(0)?;
             elements.push(match element {
                 Output::One(value) if is_bracket && is_list(&value.expr()) => {
@@ -353,8 +290,8 @@ impl Parser<'_> {
                 }
                 element => element,
             });
-            if !self.eat(",") {
-                self.need("]")?;
+            if !self.tokens.eat(",") {
+                self.tokens.need("]")?;
                 break;
             }
         }
@@ -364,10 +301,10 @@ impl Parser<'_> {
     /// Parses the rest of a call, after its parenthesis.
     fn arguments(&mut self) -> Result<Vec<Output>, String> {
         let mut arguments = Vec::new();
-        while !self.eat(")") {
+        while !self.tokens.eat(")") {
             arguments.push(self.expression(0)?);
-            if !self.eat(",") {
-                self.need(")")?;
+            if !self.tokens.eat(",") {
+                self.tokens.need(")")?;
                 break;
             }
         }
@@ -376,14 +313,14 @@ impl Parser<'_> {
 
     fn object(&mut self) -> Result<Value, String> {
         let mut fields = Vec::new();
-        while !self.eat("}") {
-            let Some(Token::Text(key)) = self.take() else {
+        while !self.tokens.eat("}") {
+            let Ok(Token::Text(key)) = self.tokens.take() else {
                 return Err("a computed key of an object has no counterpart".into());
             };
-            self.need(":")?;
-            fields.push((key, self.expression(0)?.value()));
-            if !self.eat(",") {
-                self.need("}")?;
+            self.tokens.need(":")?;
+            fields.push((key.clone(), self.expression(0)?.value()));
+            if !self.tokens.eat(",") {
+                self.tokens.need("}")?;
                 break;
             }
         }
@@ -393,18 +330,17 @@ impl Parser<'_> {
     /// Parses the postfix operators of a value: fields, indices, filters.
     fn links(&mut self, mut value: Output) -> Result<Output, String> {
         loop {
-            value = if self.eat(".") {
+            value = if self.tokens.eat(".") {
                 let Output::One(holder) = value else {
                     return Err(
                         "a filter may return one value or several: select one, as in `[0]`".into(),
                     );
                 };
-                match self.take() {
-                    Some(Token::Name(key) | Token::Text(key)) => Output::One(holder.get(&key)),
-                    Some(token) => return Err(format!("`.{token}` has no counterpart")),
-                    None => return Err("unexpected end of the expression".into()),
+                match self.tokens.take()? {
+                    Token::Name(key) | Token::Text(key) => Output::One(holder.get(key)),
+                    token => return Err(format!("`.{token}` has no counterpart")),
                 }
-            } else if self.eat("[") {
+            } else if self.tokens.eat("[") {
                 self.bracket(value.elements())?
             } else {
                 return Ok(value);
@@ -416,12 +352,12 @@ impl Parser<'_> {
     fn bracket(&mut self, list: Expr) -> Result<Output, String> {
         let outer = self.context.replace(Value::Opaque(tree::variable(ONE)));
         let outer_reads = std::mem::take(&mut self.reads_context);
-        self.level += 1;
+        self.locals.level += 1;
         let inner = self.expression(0)?;
-        self.level -= 1;
+        self.locals.level -= 1;
         self.context = outer;
         let of_element = std::mem::replace(&mut self.reads_context, outer_reads);
-        self.need("]")?;
+        self.tokens.need("]")?;
         let inner = match inner {
             Output::One(value) if !of_element && !tree::is_truth(&value.expr()) => value.expr(),
             condition => {
@@ -448,7 +384,7 @@ impl Parser<'_> {
     }
 
     fn variable(&mut self, name: &str) -> Result<Output, String> {
-        if self.eat("(") {
+        if self.tokens.eat("(") {
             let arguments = self.arguments()?;
             let caveat = functions::caveat(name, &arguments);
             self.scope.caveats.borrow_mut().extend(caveat);
@@ -460,25 +396,16 @@ impl Parser<'_> {
         if name == "states" {
             return self.states().map(Output::One);
         }
-        let mut locals = self.locals.iter().rev();
-        if let Some((_, value, level)) = locals.find(|(local, ..)| local == name) {
-            if *level != self.level && reads(&value.expr(), ONE) {
-                return Err(format!(
-                    "`${name}` is an element of an outer list, which is hidden by an inner one"
-                ));
-            }
-            return Ok(Output::One(value.clone()));
-        }
-        match self.scope.variables.get(name) {
-            Some(value) => Ok(Output::One(value.clone())),
-            None => Err(format!("there is no variable `${name}` in this state")),
-        }
+        let local = self.locals.find(name)?;
+        let value = local.or_else(|| self.scope.variables.get(name).cloned());
+        let missing = || format!("there is no variable `${name}` in this state");
+        value.map(Output::One).ok_or_else(missing)
     }
 
     /// Parses the rest of `$states.input` and similar expressions.
     fn states(&mut self) -> Result<Value, String> {
-        self.need(".")?;
-        let Some(Token::Name(part)) = self.take() else {
+        self.tokens.need(".")?;
+        let Ok(Token::Name(part)) = self.tokens.take() else {
             return Err("`$states` as a whole has no counterpart".into());
         };
         let missing = |what: &str| format!("`$states.{what}` is not available here");
@@ -492,12 +419,12 @@ impl Parser<'_> {
                 .ok_or_else(|| missing("errorOutput")),
             "context" => {
                 let mut path = "$$".to_owned();
-                while self.eat(".") {
-                    let Some(Token::Name(key)) = self.take() else {
+                while self.tokens.eat(".") {
+                    let Ok(Token::Name(key)) = self.tokens.take() else {
                         return Err("the context object has only names".into());
                     };
                     path.push('.');
-                    path.push_str(&key);
+                    path.push_str(key);
                 }
                 self.scope.follow(&path::Path::read(&path)?)
             }

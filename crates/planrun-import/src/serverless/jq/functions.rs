@@ -32,7 +32,7 @@ impl Reader<'_> {
         if matches!(name, "any" | "all" | "join") {
             assume_list(&self.dot.expr(), self.scope);
         }
-        if !self.eat("(") {
+        if !self.tokens.eat("(") {
             return of_dot(name, self.dot.expr());
         }
         let output = match name {
@@ -61,13 +61,13 @@ impl Reader<'_> {
                 of_one(name, &self.dot, argument)?
             }
         };
-        if self.is_sign(";") {
+        if self.tokens.is_sign(";") {
             let called = excerpt(name);
             return Err(format!(
                 "`{called}` with several arguments has no counterpart"
             ));
         }
-        self.need_sign(")")?;
+        self.tokens.need(")")?;
         Ok(output)
     }
 
@@ -89,9 +89,9 @@ impl Reader<'_> {
         read: impl FnOnce(&mut Self) -> Result<Expr, String>,
     ) -> Result<Expr, String> {
         let outer = std::mem::replace(&mut self.dot, Value::Opaque(tree::variable(ONE)));
-        self.level += 1;
+        self.locals.level += 1;
         let read = read(self);
-        self.level -= 1;
+        self.locals.level -= 1;
         self.dot = outer;
         read
     }

@@ -8,15 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use planrun_lang::syntax::ast::{BinaryOp, Expr};
 
 use crate::draft::excerpt;
+use crate::expression::cursor::{self, Cursor, Locals};
 use crate::expression::tokens::{self, Piece, Texts, Token};
 use crate::expression::value::Value;
-use crate::expression::{Caveats, ONE, concatenated, is_list, part, reads, within_bounds};
+use crate::expression::{Caveats, ONE, concatenated, is_list, part, within_bounds};
 use crate::tree;
 pub use operators::truth;
 use operators::{alternative, field, negative, operated, position};
 
-/// The deepest nesting of expressions.
-const MAX_DEPTH: usize = 40;
 /// Words that end an operand, and therefore are not fields after a dot.
 const KEYWORDS: [&str; 7] = ["and", "or", "as", "then", "elif", "else", "end"];
 
@@ -43,19 +42,14 @@ pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
 fn nested(text: &str, scope: &Scope<'_>, outer: &Reader<'_>) -> Result<Value, String> {
     let tokens = tokens::tokens(text, Texts::Templates)?;
     let mut reader = Reader {
-        tokens: &tokens,
-        at: 0,
+        tokens: Cursor::new(&tokens, outer.tokens.depth),
         scope,
-        depth: outer.depth,
-        level: outer.level,
         dot: outer.dot.clone(),
         locals: outer.locals.clone(),
     };
     let value = reader.pipe()?.one()?;
-    match reader.peek() {
-        None => Ok(value),
-        Some(token) => Err(format!("`{token}` has no counterpart here")),
-    }
+    reader.tokens.end()?;
+    Ok(value)
 }
 
 /// Reports that an expression iterates over a list: jq also iterates over the values of an object.
@@ -92,93 +86,21 @@ impl Output {
     }
 }
 
-struct Local {
-    name: String,
-    value: Value,
-    /// Number of enclosing iterations when it was bound.
-    level: usize,
-}
-
-impl Clone for Local {
-    fn clone(&self) -> Self {
-        Self {
-            name: self.name.clone(),
-            value: self.value.clone(),
-            level: self.level,
-        }
-    }
-}
-
 struct Reader<'p> {
-    tokens: &'p [Token],
-    at: usize,
+    tokens: Cursor<'p>,
     scope: &'p Scope<'p>,
-    depth: usize,
-    /// Number of enclosing iterations.
-    level: usize,
     dot: Value,
-    locals: Vec<Local>,
+    locals: Locals,
 }
 
 impl<'p> Reader<'p> {
     fn new(tokens: &'p [Token], scope: &'p Scope<'p>) -> Self {
         Self {
-            tokens,
-            at: 0,
+            tokens: Cursor::new(tokens, 0),
             scope,
-            depth: 0,
-            level: 0,
             dot: scope.dot.clone(),
-            locals: Vec::new(),
+            locals: Locals::default(),
         }
-    }
-
-    fn peek(&self) -> Option<&'p Token> {
-        self.tokens.get(self.at)
-    }
-
-    fn take(&mut self) -> Result<&'p Token, String> {
-        let token = self.peek().ok_or("unexpected end of the expression")?;
-        self.at += 1;
-        Ok(token)
-    }
-
-    fn is_sign(&self, sign: &str) -> bool {
-        matches!(self.peek(), Some(Token::Sign(there)) if *there == sign)
-    }
-
-    fn eat(&mut self, sign: &str) -> bool {
-        let is_there = self.is_sign(sign);
-        self.at += usize::from(is_there);
-        is_there
-    }
-
-    fn eat_word(&mut self, word: &str) -> bool {
-        let is_there = matches!(self.peek(), Some(Token::Name(there)) if there == word);
-        self.at += usize::from(is_there);
-        is_there
-    }
-
-    fn need(&self, is_there: bool, what: &str) -> Result<(), String> {
-        if is_there {
-            return Ok(());
-        }
-        let found = self
-            .peek()
-            .map_or("the end of the expression".to_owned(), |token| {
-                format!("`{token}`")
-            });
-        Err(format!("expected `{what}`, found {found}"))
-    }
-
-    fn need_sign(&mut self, sign: &str) -> Result<(), String> {
-        let is_there = self.eat(sign);
-        self.need(is_there, sign)
-    }
-
-    fn need_word(&mut self, word: &str) -> Result<(), String> {
-        let is_there = self.eat_word(word);
-        self.need(is_there, word)
     }
 
     /// Parses `a | b | c`, where each part reads the output of the part before it.
@@ -192,18 +114,14 @@ impl<'p> Reader<'p> {
         let (outer, locals) = (self.dot.clone(), self.locals.len());
         let mut current = first;
         loop {
-            if self.eat_word("as") {
-                let Token::Variable(name) = self.take()? else {
+            if self.tokens.eat_word("as") {
+                let Token::Variable(name) = self.tokens.take()? else {
                     return Err("`as` supports only a plain name".into());
                 };
-                self.locals.push(Local {
-                    name: name.clone(),
-                    value: current.one()?.bounded()?,
-                    level: self.level,
-                });
-                self.need_sign("|")?;
+                self.locals.bind(name, current.one()?.bounded()?);
+                self.tokens.need("|")?;
                 current = self.expression(0)?;
-            } else if self.eat("|") {
+            } else if self.tokens.eat("|") {
                 current = self.stage(current)?;
             } else {
                 break;
@@ -235,9 +153,9 @@ impl<'p> Reader<'p> {
         assume_list(&list, self.scope);
         let one = || tree::variable(ONE);
         let outer = std::mem::replace(&mut self.dot, Value::Opaque(one()));
-        self.level += 1;
+        self.locals.level += 1;
         let read = read(self);
-        self.level -= 1;
+        self.locals.level -= 1;
         self.dot = outer;
         Ok(Output::Many(match read? {
             Output::One(value) if value.expr() == one() => list,
@@ -251,16 +169,13 @@ impl<'p> Reader<'p> {
     }
 
     fn expression(&mut self, least: u8) -> Result<Output, String> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err("the expression is nested too deeply".into());
-        }
+        self.tokens.enter()?;
         let mut left = self.operand()?;
         while let Some((binding, operator)) = self.operator() {
             if binding < least {
                 break;
             }
-            self.at += 1;
+            self.tokens.at += 1;
             // `//` is right-associative.
             let next = binding + u8::from(operator.is_some());
             let (first, second) = (left.one()?, self.expression(next)?.one()?);
@@ -269,42 +184,25 @@ impl<'p> Reader<'p> {
                 Some(operator) => operated(first, operator, second),
             });
         }
-        self.depth -= 1;
+        self.tokens.depth -= 1;
         Ok(left)
     }
 
     /// Returns the next operator with its precedence; `None` as the operator stands for `//`.
     fn operator(&self) -> Option<(u8, Option<BinaryOp>)> {
-        let word = match self.peek()? {
-            Token::Sign(sign) => sign,
-            Token::Name(name) => name.as_str(),
-            _ => return None,
-        };
-        let (binding, operator) = match word {
+        let (binding, operator) = match self.tokens.operator()? {
             "//" => return Some((1, None)),
-            "or" => (2, BinaryOp::Or),
-            "and" => (3, BinaryOp::And),
             "==" => (4, BinaryOp::Equal),
-            "!=" => (4, BinaryOp::NotEqual),
-            "<" => (4, BinaryOp::Less),
-            "<=" => (4, BinaryOp::LessEqual),
-            ">" => (4, BinaryOp::Greater),
-            ">=" => (4, BinaryOp::GreaterEqual),
-            "+" => (5, BinaryOp::Add),
-            "-" => (5, BinaryOp::Subtract),
-            "*" => (6, BinaryOp::Multiply),
-            "/" => (6, BinaryOp::Divide),
-            "%" => (6, BinaryOp::Remainder),
-            _ => return None,
+            other => cursor::binary(other)?,
         };
         Some((binding, Some(operator)))
     }
 
     fn operand(&mut self) -> Result<Output, String> {
-        let token = self.take()?;
+        let token = self.tokens.take()?;
         let value = match token {
             Token::Sign(".") => {
-                self.at -= 1;
+                self.tokens.at -= 1;
                 self.dot.clone()
             }
             Token::Text(text) => Value::Opaque(tree::text(text)),
@@ -324,7 +222,7 @@ impl<'p> Reader<'p> {
             },
             Token::Sign("(") => {
                 let inner = self.pipe()?;
-                self.need_sign(")")?;
+                self.tokens.need(")")?;
                 return self.links(inner);
             }
             Token::Sign("-") => {
@@ -341,27 +239,15 @@ impl<'p> Reader<'p> {
     fn template(&self, pieces: &[Piece]) -> Result<Expr, String> {
         let parts = pieces.iter().map(|piece| match piece {
             Piece::Text(text) => Ok(tree::text(text)),
-            Piece::Code(code) => {
-                if self.depth >= MAX_DEPTH {
-                    return Err("the expression is nested too deeply".to_owned());
-                }
-                nested(code, self.scope, self).map(|value| value.expr())
-            }
+            Piece::Code(code) => nested(code, self.scope, self).map(|value| value.expr()),
         });
         Ok(concatenated(parts.collect::<Result<Vec<_>, _>>()?))
     }
 
     fn variable(&self, name: &str) -> Result<Value, String> {
-        if let Some(local) = self.locals.iter().rev().find(|local| local.name == name) {
-            if local.level != self.level && reads(&local.value.expr(), ONE) {
-                return Err(format!(
-                    "`${name}` is an element of an outer list, which is hidden by an inner one"
-                ));
-            }
-            return Ok(local.value.clone());
-        }
-        if let Some(value) = self.scope.variables.get(name) {
-            return Ok(value.clone());
+        let local = self.locals.find(name)?;
+        if let Some(value) = local.or_else(|| self.scope.variables.get(name).cloned()) {
+            return Ok(value);
         }
         Err(match name {
             "secrets" | "authorization" => {
@@ -374,68 +260,65 @@ impl<'p> Reader<'p> {
 
     /// Parses the rest of `if c then a elif d then b else e end`, after its first word.
     fn conditional(&mut self) -> Result<Value, String> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err("the expression is nested too deeply".into());
-        }
+        self.tokens.enter()?;
         let condition = truth(self.pipe()?.expr()?);
-        self.need_word("then")?;
+        self.tokens.need_word("then")?;
         let then = self.pipe()?.expr()?;
-        let otherwise = if self.eat_word("elif") {
+        let otherwise = if self.tokens.eat_word("elif") {
             self.conditional()?.expr()
         } else {
-            let otherwise = if self.eat_word("else") {
+            let otherwise = if self.tokens.eat_word("else") {
                 self.pipe()?.expr()?
             } else {
                 self.dot.expr()
             };
-            self.need_word("end")?;
+            self.tokens.need_word("end")?;
             otherwise
         };
-        self.depth -= 1;
+        self.tokens.depth -= 1;
         Ok(Value::Opaque(tree::conditional(condition, then, otherwise)))
     }
 
     /// Parses the rest of a list, after its bracket.
     fn list(&mut self) -> Result<Expr, String> {
-        if self.eat("]") {
+        if self.tokens.eat("]") {
             return Ok(tree::list(Vec::new()));
         }
         let first = self.expression(0)?;
-        if !self.is_sign(",") {
+        if !self.tokens.is_sign(",") {
             let all = self.piped(first)?;
-            self.need_sign("]")?;
+            self.tokens.need("]")?;
             return Ok(match all {
                 Output::Many(list) => list,
                 one => tree::list(vec![one.expr()?]),
             });
         }
         let mut elements = vec![first.expr()?];
-        while self.eat(",") {
+        while self.tokens.eat(",") {
             elements.push(self.expression(0)?.expr()?);
         }
-        self.need_sign("]")?;
+        self.tokens.need("]")?;
         Ok(tree::list(elements))
     }
 
     /// Parses the rest of an object, after its brace.
     fn object(&mut self) -> Result<Value, String> {
         let mut fields: Vec<(String, Value)> = Vec::new();
-        while !self.eat("}") {
-            let (key, value) = match self.take()? {
+        while !self.tokens.eat("}") {
+            let (key, value) = match self.tokens.take()? {
                 Token::Variable(name) => (name.clone(), Some(self.variable(name)?)),
                 Token::Name(key) | Token::Text(key) | Token::Number(key) => (key.clone(), None),
                 _ => return Err("a computed key of an object has no counterpart".into()),
             };
             let value = match value {
                 Some(value) => value,
-                None if self.eat(":") => self.expression(0)?.one()?,
+                None if self.tokens.eat(":") => self.expression(0)?.one()?,
                 None => field(&self.dot, &key),
             };
             fields.retain(|(there, _)| *there != key);
             fields.push((key, value));
-            if !self.eat(",") {
-                self.need_sign("}")?;
+            if !self.tokens.eat(",") {
+                self.tokens.need("}")?;
                 break;
             }
         }
@@ -445,31 +328,31 @@ impl<'p> Reader<'p> {
     /// Parses the postfix operators of a value: fields, indices, slices.
     fn links(&mut self, mut output: Output) -> Result<Output, String> {
         loop {
-            if self.eat("..") {
+            if self.tokens.eat("..") {
                 return Err(
                     "`..` searches at every depth, but a path in a plan leads to one place".into(),
                 );
             }
-            if self.is_sign(".") {
-                match self.tokens.get(self.at + 1) {
+            if self.tokens.is_sign(".") {
+                match self.tokens.after_next() {
                     Some(Token::Name(key) | Token::Text(key))
                         if !KEYWORDS.contains(&key.as_str()) =>
                     {
-                        self.at += 2;
+                        self.tokens.at += 2;
                         self.may_read(key)?;
                         output = self.linked(output, |value| field(&value, key))?;
                         continue;
                     }
                     // Either `.[0]` or `.` alone.
-                    _ => self.at += 1,
+                    _ => self.tokens.at += 1,
                 }
-                if !self.is_sign("[") {
+                if !self.tokens.is_sign("[") {
                     return Ok(output);
                 }
             }
-            if self.eat("[") {
+            if self.tokens.eat("[") {
                 output = self.bracket(output)?;
-            } else if self.eat("?") {
+            } else if self.tokens.eat("?") {
                 output = self.linked(output, |value| {
                     Value::Opaque(tree::coalesce(value.expr(), tree::null()))
                 })?;
@@ -482,8 +365,7 @@ impl<'p> Reader<'p> {
     /// # Errors
     /// Returns a message if the expression reads a property of an error that plans do not have.
     fn may_read(&self, key: &str) -> Result<(), String> {
-        let before = self.at.checked_sub(3).and_then(|at| self.tokens.get(at));
-        match before {
+        match self.tokens.before(3) {
             Some(Token::Variable(name))
                 if self.scope.errors.contains(name) && ["status", "instance"].contains(&key) =>
             {
@@ -510,7 +392,7 @@ impl<'p> Reader<'p> {
 
     /// Parses the brackets after a value.
     fn bracket(&mut self, output: Output) -> Result<Output, String> {
-        if self.eat("]") {
+        if self.tokens.eat("]") {
             return match output {
                 Output::Many(list) => {
                     self.of_each(list, |reader| Ok(Output::Many(reader.dot.expr())))
@@ -522,23 +404,23 @@ impl<'p> Reader<'p> {
                 }
             };
         }
-        let start = if self.is_sign(":") {
+        let start = if self.tokens.is_sign(":") {
             None
         } else {
             Some(self.pipe()?.expr()?)
         };
-        if self.eat(":") {
-            let end = if self.is_sign("]") {
+        if self.tokens.eat(":") {
+            let end = if self.tokens.is_sign("]") {
                 None
             } else {
                 Some(self.pipe()?.expr()?)
             };
-            self.need_sign("]")?;
+            self.tokens.need("]")?;
             return self.linked(output, |value| {
                 Value::Opaque(part(value.expr(), start.as_ref(), end.as_ref()))
             });
         }
-        self.need_sign("]")?;
+        self.tokens.need("]")?;
         let Some(index) = start else {
             return Err("the brackets are empty".into());
         };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-use super::escape::is_hidden;
+use crate::characters::is_hidden;
 
 /// The folder that commands pass with `--project`; not set if they find the project without it.
 static PROJECT: OnceLock<String> = OnceLock::new();

@@ -22,7 +22,7 @@ pub(super) enum Ending {
     Completed,
     /// With this state for the next round, computed by the expression at this place.
     Next(Value, Span),
-    /// What follows in the block around it may not run.
+    /// The following statements of the block around it may not run.
     Open,
     Failed(BlockFailure),
 }
@@ -63,7 +63,7 @@ impl<'a> Walk<'a> {
         let breaks_contract = failure.breaks_contract;
         let error = failure.into_error();
         let mut known = self.found.failures.iter();
-        // What fails for every value has been reported.
+        // A failure that happens for every value has already been reported.
         if !known.any(|failure| failure.error.span == error.span) {
             self.found.failures.push(ConstantFailure {
                 breaks_contract,

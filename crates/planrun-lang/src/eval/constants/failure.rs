@@ -1,4 +1,4 @@
-//! What always fails, and why.
+//! Failures that happen in every run, with their reasons.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is known about the names of a plan: their values, and which conditions hold.
+//! The known values of the names of a plan, and the conditions that are known to hold.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::sema::{Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Place, Step
 use crate::source::Span;
 use crate::value::Value;
 
-/// What is known so far.
+/// The names whose values are known so far.
 pub(super) struct Names<'a> {
     /// For each block, the block around it and the node that owns it.
     owners: Vec<Option<(BlockId, &'a Node)>>,
@@ -30,7 +30,7 @@ struct Definition<'a> {
     name: Arc<str>,
 }
 
-/// What is known inside one block.
+/// The names that are known only inside one block.
 pub(super) struct InBlock<'a> {
     bound: Vec<((BlockId, u32), Value)>,
     slots: Vec<((BlockId, u32), Vec<Definition<'a>>)>,
@@ -165,7 +165,7 @@ impl<'a> Names<'a> {
             .push(definition);
     }
 
-    /// Removes and returns what is known inside a block.
+    /// Removes and returns the names that are known only inside a block.
     pub fn take(&mut self, id: BlockId, block: &Block) -> InBlock<'a> {
         let bound = (0..2).filter_map(|slot| self.bound.remove_entry(&(id, slot)));
         let bound = bound.collect();

@@ -16,7 +16,7 @@ use crate::value::Value;
 /// The work of beginning with a plan, beyond one unit for each of its blocks.
 const WORK_PER_PLAN: u64 = 50;
 
-/// What a call gives a parameter.
+/// The argument of a call for a parameter.
 enum Argument {
     Known(Value),
     Unknown,
@@ -56,7 +56,7 @@ impl<'a> Walk<'a> {
             return None;
         }
         let (error, place) = self.failure_of(plan, &given)?;
-        // What fails with any arguments is reported in the plan itself.
+        // A failure that is independent of the arguments is reported in the called plan.
         let (always, left) = Constants::and_work(plan, self.work);
         self.work = left;
         let mut always = always.failures().iter();

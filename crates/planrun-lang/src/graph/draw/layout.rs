@@ -68,17 +68,17 @@ pub(super) struct Layout {
     pub paths: Vec<Vec<Point>>,
 }
 
-/// Lays out boxes of these sizes (width, height) with a margin around them. Returns `None` if more than `most` places
+/// Lays out boxes of these sizes (width, height) with a margin around them. Returns `None` if more than `max` places
 /// would be needed, because the library's time grows faster than their number; otherwise subtracts the number from
-/// `most`.
+/// `max`.
 pub(super) fn layout(
     sizes: &[(f64, f64)],
     wires: &[Wire],
     margin: f64,
-    most: &mut usize,
+    max: &mut usize,
 ) -> Option<Layout> {
     let downwards = Downwards::of(sizes.len(), wires);
-    *most = most.checked_sub(downwards.places(sizes.len()))?;
+    *max = max.checked_sub(downwards.places(sizes.len()))?;
     let mut graph = Graph::with_options(GraphOptions {
         directed: true,
         multigraph: true,

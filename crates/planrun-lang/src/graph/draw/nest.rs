@@ -65,12 +65,12 @@ struct Nest<'a> {
 }
 
 /// Lays out the whole drawing. `heads` are the sizes of boxes and of the headings of frames. Returns `None` if more
-/// than `most` places would be needed.
+/// than `max` places would be needed.
 pub(super) fn nest(
     drawing: &Drawing,
     edges: &[DrawnEdge],
     heads: &[(f64, f64)],
-    mut most: usize,
+    mut max: usize,
 ) -> Option<Nested> {
     let inside = drawing.inside();
     let levels = inside.iter().map(|_| Level::default()).collect();
@@ -93,7 +93,7 @@ pub(super) fn nest(
         .chain([whole])
         .filter(|frame| !nest.inside[*frame].is_empty())
     {
-        let layout = nest.lay_out(frame, &sizes, &layouts, &mut most)?;
+        let layout = nest.lay_out(frame, &sizes, &layouts, &mut max)?;
         if let Some((width, height)) = sizes.get_mut(frame) {
             (*width, *height) = (width.max(layout.size.x), *height + layout.size.y);
         }
@@ -181,7 +181,7 @@ impl Nest<'_> {
         frame: usize,
         sizes: &[(f64, f64)],
         layouts: &[Option<Layout>],
-        most: &mut usize,
+        max: &mut usize,
     ) -> Option<Layout> {
         let (inside, level) = (&self.inside[frame], &self.levels[frame]);
         let mut wires = level.wires.clone();
@@ -227,7 +227,7 @@ impl Nest<'_> {
         }
         boxes.extend(level.gates.iter().map(|_| (0.0, 0.0)));
         apart(tied.len(), level, &mut boxes, &mut wires);
-        let mut found = layout(&boxes, &wires, margin, most)?;
+        let mut found = layout(&boxes, &wires, margin, max)?;
         shorten(&mut found, (tied.len(), inside.len()), level, &boxes);
         Some(with_rows(found, &tied, &loose, &own, margin))
     }

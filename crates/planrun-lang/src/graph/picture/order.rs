@@ -69,7 +69,7 @@ impl Picture {
     }
 }
 
-/// What is known to precede a statement through arrows already drawn.
+/// The statements that precede a statement because of arrows already drawn.
 #[derive(Clone, Copy, Default)]
 struct Below {
     barrier: Option<usize>,

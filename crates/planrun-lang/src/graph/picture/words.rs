@@ -1,6 +1,6 @@
 //! The text in a drawing: excerpts of the plan's source, each on one line.
 
-use crate::value::counted;
+use crate::value::{counted, shortened};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -335,10 +335,7 @@ fn one_line(text: &str) -> String {
             break;
         }
     }
-    match line.char_indices().nth(MAX_CHARACTERS) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(&line)),
-        None => line,
-    }
+    shortened(&line, MAX_CHARACTERS)
 }
 
 /// Formats a duration as in a plan, in the largest unit that is exact.

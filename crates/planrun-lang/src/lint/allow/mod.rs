@@ -4,7 +4,7 @@ mod comment;
 mod scope;
 
 use crate::diag::codes::suppression::{ALLOW_WITHOUT_REASON, UNKNOWN_ALLOW, UNUSED_ALLOW};
-use crate::diag::{Diagnostic, Severity, codes, nearest};
+use crate::diag::{Diagnostic, Severity, codes};
 use crate::sema::CheckedFile;
 use crate::source::{SourceFile, Span};
 use comment::{Allow, Named};
@@ -53,10 +53,8 @@ fn unknown(named: &Named<'_>) -> Diagnostic {
         named.span,
         format!("there is no code `{}`", named.text),
     );
-    match nearest(named.text, codes::all().map(|code| code.name)) {
-        Some(near) => finding.did_you_mean(near, named.span, near.name),
-        None => finding.help("`planrun explain` lists all codes"),
-    }
+    let known = codes::all().map(|code| code.name);
+    finding.suggest(named.text, known, "`planrun explain` lists all codes")
 }
 
 /// Reports a code that suppresses nothing; `error` is the span of an error with that code.

@@ -50,7 +50,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Reports the first pair of `set`s of which either may come last.
+/// Reports the first pair of `set`s whose order is open.
 fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Option<Diagnostic> {
     let graph = subject.graph().blocks.first()?;
     let apart = |one: usize, other: usize| is_before(graph, one, other) == Some(false);

@@ -10,7 +10,7 @@ use crate::sema::{Call, Plan, StepKind, Target, Tools};
 use crate::source::Span;
 use crate::types::Signature;
 
-/// What a call lacks.
+/// The missing part of a call.
 #[derive(PartialEq)]
 enum Gap {
     /// The implementation of this tool.

@@ -47,7 +47,7 @@ pub struct Read {
     pub span: Span,
 }
 
-/// What is read of a name.
+/// The part of a name that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReadKind {
     /// Its value: the reader needs the value.
@@ -234,12 +234,12 @@ pub struct Link {
     pub span: Span,
     /// Whether null before it makes the path null.
     pub safe: bool,
-    /// What may be missing, so that the link fails.
+    /// The possibly missing part that makes the link fail.
     pub unchecked: Option<Unchecked>,
     pub op: LinkOp,
 }
 
-/// What a link reads although no condition mentions it.
+/// A part that a link reads although no condition proves that it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unchecked {
     /// An element of a list.

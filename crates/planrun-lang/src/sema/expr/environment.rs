@@ -28,7 +28,7 @@ struct Narrowed {
     locals: usize,
 }
 
-/// What is known at some point, to return to it.
+/// A saved state of the known facts, to return to it.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     facts: usize,
@@ -43,14 +43,14 @@ pub(super) struct Environment<'a> {
     pub locals: Vec<Local>,
     /// Maximum number of registers in use at the same time.
     pub registers: u16,
-    /// What holds because of conditions inside the expression, except for `local_facts`.
+    /// Facts proved by conditions inside the expression, except for `local_facts`.
     facts: Vec<Atom>,
-    /// What holds because of conditions that read macro variables. It proves no guard of a statement: a name in a guard
-    /// is never a macro variable.
+    /// Facts proved by conditions that read macro variables. They prove no guard of a statement, because a name in a
+    /// guard is never a macro variable.
     local_facts: Vec<Atom>,
     /// Conditions inside the expression that do not hold together.
     excluded: Vec<Arc<[Atom]>>,
-    /// What the surrounding `match` arms prove, innermost last.
+    /// Facts proved by the surrounding `match` arms, innermost last.
     narrowed: Vec<Narrowed>,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Environment<'a> {
             && self.scope.facts().is_empty()
     }
 
-    /// Returns what is known here.
+    /// Returns the facts that hold here.
     pub fn knowledge(&self) -> Known<'_> {
         Known {
             facts: [self.scope.facts(), &self.facts],

@@ -12,7 +12,7 @@ use crate::types::Type;
 /// shown as in the table.
 const MAX_INLINE: usize = 60;
 
-/// What a function, method or field is applied to.
+/// The operand of a function, method or field.
 pub(super) enum Root<'a> {
     Nothing,
     /// An object of another language, such as `Math`.

@@ -55,7 +55,7 @@ pub use pattern::CheckedPattern;
 ///
 /// Code is produced for erroneous expressions too: a part that cannot be computed fails when it is evaluated.
 pub struct Checker<'a> {
-    /// The names in scope, and what is known about them.
+    /// The names in scope, and the facts about them.
     env: Environment<'a>,
     diagnostics: &'a mut Vec<Diagnostic>,
     origin: Option<(&'a SourceFile, Span)>,
@@ -64,7 +64,7 @@ pub struct Checker<'a> {
     lazy: bool,
     /// Whether the current expression is only tried: phrases of other languages are not replaced inside a trial.
     trying: bool,
-    /// What can be called in steps around the expression.
+    /// The callees that are available to steps around the expression.
     callees: Option<Callees<'a>>,
 }
 
@@ -80,7 +80,7 @@ struct Typed {
 pub struct Expectation<'a> {
     /// `wrong-type`, `reply-type` or `default-type`.
     pub code: &'static diag::Code,
-    /// What requires the whole value, such as ``the argument `to` of `email.send_email` ``.
+    /// The consumer of the whole value, such as ``the argument `to` of `email.send_email` ``.
     whole: &'a dyn fmt::Display,
     /// The innermost field that the value is for; the fields around it are not described.
     field: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! What conditions prove about names: atoms, and the paths whose presence they prove.
+//! Facts that conditions prove about names: atoms, and the paths whose presence they prove.
 
 use std::sync::Arc;
 
@@ -206,7 +206,7 @@ fn atom(condition: &ast::Expr, negated: bool) -> Atom {
     }
 }
 
-/// Returns the path of which a condition tests whether it is null, or with `has` whether it exists.
+/// Returns the path that a condition tests for null, or for existence with `has`.
 fn tested(condition: &ast::Expr) -> Option<&ast::Expr> {
     let tested = match &condition.kind {
         ast::ExprKind::Chain { first, rest } => match rest.as_slice() {

@@ -1,4 +1,4 @@
-//! Checks patterns of `match`: what they match, whether they are exhaustive, and what is known in their arms.
+//! Checks patterns of `match`: what they match, whether they are exhaustive, and the facts in their arms.
 
 use super::{Checker, Matcher, combine, literal, narrow, report};
 use crate::sema::Atom;
@@ -15,7 +15,7 @@ pub struct CheckedPattern {
     pub matcher: Matcher,
     /// Type of the subject in this arm.
     pub subject: Type,
-    /// What holds in the arm, to be added to the facts of its scope.
+    /// Facts that hold in the arm, to be added to those of its scope.
     pub facts: Vec<Atom>,
 }
 
@@ -70,7 +70,7 @@ impl Checker<'_> {
             }
             previous = Some(*span);
         }
-        // What a pattern that cannot be read would match is not known.
+        // A pattern that cannot be read might match any of the missing cases.
         let open = matches!(ty, Type::Invalid | Type::Never)
             || arms.iter().any(|(pattern, _)| is_broken(pattern));
         if !cases.is_empty() && !open {
@@ -369,7 +369,7 @@ fn is_broken(pattern: &ast::Pattern) -> bool {
     }
 }
 
-/// Returns the literals of which a pattern consists; `None` if it has other parts.
+/// Returns the literals of a pattern; `None` if it has other parts.
 fn literals_of(pattern: &ast::Pattern) -> Option<Vec<&ast::Literal>> {
     match &pattern.kind {
         ast::PatternKind::Literal(literal) => Some(vec![literal]),
@@ -390,7 +390,7 @@ fn takes_null(pattern: &ast::Pattern) -> bool {
     takes_all(pattern, &Type::Null)
 }
 
-/// Collects what is known in the arm of a pattern.
+/// Collects the facts that hold in the arm of a pattern.
 fn facts_of(pattern: &ast::Pattern, subject: &ast::Expr, place: &str, facts: &mut Vec<Atom>) {
     match &pattern.kind {
         ast::PatternKind::Literal(ast::Literal::Bool(true)) => facts.extend(narrow::atoms(subject)),
@@ -401,7 +401,7 @@ fn facts_of(pattern: &ast::Pattern, subject: &ast::Expr, place: &str, facts: &mu
     }
 }
 
-/// Collects what is known of the subject if this pattern is the first to match.
+/// Collects the facts about the subject if this pattern is the first to match.
 fn arm_facts(pattern: &ast::Pattern, place: &str, facts: &mut Vec<Atom>) {
     match &pattern.kind {
         ast::PatternKind::Any | ast::PatternKind::Or(_) | ast::PatternKind::Error => {}

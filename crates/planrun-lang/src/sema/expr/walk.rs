@@ -5,7 +5,7 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
 
-/// What happens if a value that is read through may be absent.
+/// The handling of a possibly absent value on a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absence {
     /// It is reported.

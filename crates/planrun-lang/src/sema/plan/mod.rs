@@ -45,7 +45,7 @@ pub struct Plan {
     /// Declared type, or the union of all replies, with null if a path does not reply.
     pub returns: Type,
     pub policy: Policy,
-    /// What its calls may reach; `None` if it declares nothing.
+    /// The permissions of its calls; `None` if it declares none.
     pub allow: Option<Grant>,
     /// Blocks by number; the first is the body.
     pub blocks: Vec<Block>,
@@ -67,12 +67,12 @@ pub struct PlanParameter {
     /// Paths in it that must be redacted; the empty path is the whole value.
     pub sensitive: Vec<Arc<str>>,
     /// Arguments of tools to which it is passed unchanged.
-    pub passed_on: Vec<PassedOn>,
+    pub passed_on: Vec<PassedArgument>,
 }
 
 /// An argument of a tool to which a value is passed unchanged.
 #[derive(Clone, Debug)]
-pub struct PassedOn {
+pub struct PassedArgument {
     pub signature: Arc<Signature>,
     pub argument: Arc<str>,
     /// Whether the call is made in every run.

@@ -26,7 +26,7 @@ pub enum Jitter {
     Full,
 }
 
-/// What happens to a run after a step has failed and nothing has caught the failure.
+/// The reaction of a run to a failed step whose failure nothing has caught.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {

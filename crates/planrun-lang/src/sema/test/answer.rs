@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::TestChecker;
 use super::item::{Reaction, TestAnswer, TestSignal};
-use crate::diag::{Diagnostic, codes, nearest};
+use crate::diag::{Diagnostic, codes};
 use crate::sema::finding::{listed, quoted_path, unknown_as};
 use crate::sema::plan::{
     BlockId, Call, Event, EventKind, Input, NodeKind, Plan, Step, StepKind, Target, Wait,
@@ -150,13 +150,12 @@ impl TestChecker<'_> {
         let can = question.refusals();
         let message = format!("this question cannot be answered with `{}`", name.text);
         let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
-        let finding = match nearest(&name.text, can.iter().copied()) {
-            Some(near) => finding.did_you_mean(near, name.span, near.name),
-            None if can.is_empty() => {
-                finding.help("write the answer: this question cannot be refused and never expires")
-            }
-            None => finding.help(format!("write an answer, or fail with {}", listed(can))),
+        let otherwise = if can.is_empty() {
+            "write the answer: this question cannot be refused and never expires".to_owned()
+        } else {
+            format!("write an answer, or fail with {}", listed(can))
         };
+        let finding = finding.suggest(&name.text, can.iter().copied(), otherwise);
         self.diagnostics.push(finding.available(can.to_vec()));
         None
     }

@@ -205,7 +205,7 @@ fn step_path(link: &ast::LinkKind) -> Option<(Arc<str>, Span)> {
     }
 }
 
-/// What a call query may name.
+/// The names that are allowed in a call query.
 struct Callers {
     /// As written in the file, and as named in the catalog.
     tools: Vec<(String, String)>,

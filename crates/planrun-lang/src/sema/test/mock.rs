@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::TestChecker;
 use super::item::{Mock, MockReaction, Reaction};
 use super::scope::Slots;
-use crate::diag::{Diagnostic, codes, nearest};
+use crate::diag::{Diagnostic, codes};
 use crate::sema::expr::{Checker, Code, Expectation};
 use crate::sema::finding::{unknown, unknown_meant};
 use crate::sema::plan::Plan;
@@ -376,10 +376,8 @@ impl TestChecker<'_> {
         let can = can.iter().map(ToString::to_string).collect::<Vec<_>>();
         let names = can.iter().map(String::as_str).collect::<Vec<_>>();
         let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
-        let finding = match nearest(&name.text, names.iter().copied()) {
-            Some(near) => finding.did_you_mean(near, name.span, near.name),
-            None => finding.help("write a class with which it can fail"),
-        };
+        let otherwise = "write a class with which it can fail";
+        let finding = finding.suggest(&name.text, names.iter().copied(), otherwise);
         self.diagnostics.push(finding.available(names));
     }
 }

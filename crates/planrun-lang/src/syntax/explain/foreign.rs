@@ -13,7 +13,7 @@ use crate::syntax::lower::DamageKind;
 use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
 /// Returns a diagnostic if the text at the position where parsing failed is the syntax of another language.
-pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
+pub(super) fn foreign_syntax(context: &Context<'_>) -> Option<Diagnostic> {
     const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 26] = [
         semicolon,
         comment,

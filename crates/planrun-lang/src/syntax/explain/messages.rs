@@ -19,7 +19,7 @@ pub(super) fn diagnostic(context: &Context<'_>) -> Diagnostic {
     if let Some(diagnostic) = first {
         return diagnostic;
     }
-    if let Some(diagnostic) = foreign::habit(context).filter(|_| known_start) {
+    if let Some(diagnostic) = foreign::foreign_syntax(context).filter(|_| known_start) {
         return diagnostic;
     }
     let (message, help) = words(context);

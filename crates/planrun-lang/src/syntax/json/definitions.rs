@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::print::meaning;
+use super::print::without_docs;
 use super::type_names::{TypeNames, defined_names};
 use crate::syntax::ast::File;
+use crate::value::sorted_json;
 
 /// The plans of a file as canonical texts; plans and statements with the same text do the same. The texts cover the
 /// definitions of the types that they name.
@@ -20,7 +21,7 @@ pub struct PlanTexts {
 impl PlanTexts {
     #[must_use]
     pub fn of(file: &File) -> Self {
-        let file = meaning(file, defined_names(file));
+        let file = without_docs(file, defined_names(file));
         let items = file.and_then(|mut file| file.get_mut("items").map(Value::take));
         Self {
             items: items.unwrap_or_default(),
@@ -30,7 +31,7 @@ impl PlanTexts {
     /// Returns the text of a plan; `None` if the file could not be parsed or has no such plan.
     #[must_use]
     pub fn plan(&self, name: &str) -> Option<String> {
-        self.item(name).map(|plan| sorted(plan).to_string())
+        self.item(name).map(|plan| sorted_json(plan).to_string())
     }
 
     /// Returns a text for each named statement of a plan, by name. The text covers nested statements and the conditions
@@ -53,7 +54,7 @@ impl PlanTexts {
         parameters
             .filter_map(|parameter| {
                 let name = parameter["name"].as_str()?.to_owned();
-                Some((name, sorted(parameter).to_string()))
+                Some((name, sorted_json(parameter).to_string()))
             })
             .collect()
     }
@@ -66,8 +67,8 @@ impl PlanTexts {
 
 /// Returns a text for a whole file; files with the same text mean the same. `None` if the file has no JSON form.
 #[must_use]
-pub fn meaning_of(file: &File) -> Option<String> {
-    meaning(file, TypeNames::new()).map(|file| sorted(&file).to_string())
+pub fn canonical_json(file: &File) -> Option<String> {
+    without_docs(file, TypeNames::new()).map(|file| sorted_json(&file).to_string())
 }
 
 fn statements(list: &Value, around: &str, found: &mut BTreeMap<String, String>) {
@@ -79,7 +80,7 @@ fn statements(list: &Value, around: &str, found: &mut BTreeMap<String, String>) 
         } else if let Some(name) = statement["name"].as_str() {
             let text = found.entry(name.to_owned()).or_default();
             text.push_str(around);
-            text.push_str(&sorted(statement).to_string());
+            text.push_str(&sorted_json(statement).to_string());
         }
     }
 }
@@ -88,31 +89,11 @@ fn branches(statement: &Value, around: &str, found: &mut BTreeMap<String, String
     let mut before = around.to_owned();
     let first = std::iter::once(statement);
     for arm in first.chain(statement["else_if"].as_array().into_iter().flatten()) {
-        let condition = sorted(&arm["condition"]);
+        let condition = sorted_json(&arm["condition"]);
         statements(&arm["then"], &format!("{before}if {condition} "), found);
         before = format!("{before}unless {condition} ");
     }
     statements(&statement["else"], &before, found);
-}
-
-/// Returns the value with the keys of objects in alphabetical order.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Array(items) => items.iter().map(sorted).collect(),
-        Value::Object(fields) => {
-            let fields: BTreeMap<&String, Value> = fields
-                .iter()
-                .map(|(key, value)| (key, sorted(value)))
-                .collect();
-            Value::Object(
-                fields
-                    .into_iter()
-                    .map(|(key, value)| (key.clone(), value))
-                    .collect::<Map<_, _>>(),
-            )
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
-    }
 }
 
 #[cfg(test)]

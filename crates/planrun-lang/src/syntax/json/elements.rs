@@ -140,7 +140,7 @@ impl Element for MockOutcome {
     fn read_in(reader: &mut Reader<'_>, value: &Value<'_>, _: Under) -> Option<Self> {
         let fields = reader.choice(value, Choice::Outcome);
         Some(fields.map_or_else(
-            || Self::left_out(span(value)),
+            || Self::default_at(span(value)),
             |fields| Self {
                 span: fields.span,
                 kind: Kinds::read_kind(reader, &fields),

@@ -31,7 +31,7 @@ pub(super) trait KeyValue: Sized {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self>;
 
     /// Returns the default for an object at this span whose key is left out or invalid.
-    fn left_out(object: Span) -> Self;
+    fn default_at(object: Span) -> Self;
 
     /// Returns the value to write; `None` leaves out the key.
     fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json>;
@@ -42,7 +42,7 @@ impl<T: KeyValue> KeyValue for Option<T> {
         T::read(reader, value, under).map(Some)
     }
 
-    fn left_out(_: Span) -> Self {
+    fn default_at(_: Span) -> Self {
         None
     }
 
@@ -56,8 +56,8 @@ impl<T: KeyValue> KeyValue for Box<T> {
         T::read(reader, value, under).map(Self::new)
     }
 
-    fn left_out(object: Span) -> Self {
-        Self::new(T::left_out(object))
+    fn default_at(object: Span) -> Self {
+        Self::new(T::default_at(object))
     }
 
     fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json> {
@@ -87,7 +87,7 @@ impl KeyValue for Expr {
         Some(read)
     }
 
-    fn left_out(object: Span) -> Self {
+    fn default_at(object: Span) -> Self {
         missing(object)
     }
 
@@ -109,7 +109,7 @@ impl KeyValue for Name {
         reader.word(value, &under.called(), word)
     }
 
-    fn left_out(object: Span) -> Self {
+    fn default_at(object: Span) -> Self {
         nameless(object)
     }
 
@@ -132,7 +132,7 @@ impl KeyValue for Vec<Name> {
         (!names.is_empty()).then_some(names)
     }
 
-    fn left_out(_: Span) -> Self {
+    fn default_at(_: Span) -> Self {
         Self::new()
     }
 
@@ -147,7 +147,7 @@ impl KeyValue for ErrorPattern {
         Vec::read(reader, value, under).map(Self::Classes)
     }
 
-    fn left_out(_: Span) -> Self {
+    fn default_at(_: Span) -> Self {
         Self::Any
     }
 
@@ -165,7 +165,7 @@ impl KeyValue for Arc<str> {
         reader.string(value, &under.called()).map(|(text, _)| text)
     }
 
-    fn left_out(_: Span) -> Self {
+    fn default_at(_: Span) -> Self {
         Self::from("")
     }
 
@@ -180,7 +180,7 @@ impl KeyValue for Text {
         Some(Self { text, span })
     }
 
-    fn left_out(object: Span) -> Self {
+    fn default_at(object: Span) -> Self {
         let Name { text, span } = nameless(object);
         Self { text, span }
     }
@@ -206,7 +206,7 @@ impl KeyValue for bool {
         }
     }
 
-    fn left_out(_: Span) -> Self {
+    fn default_at(_: Span) -> Self {
         false
     }
 
@@ -250,7 +250,7 @@ impl KeyValue for TypeExpr {
         Some(Self::missing(ty.span))
     }
 
-    fn left_out(object: Span) -> Self {
+    fn default_at(object: Span) -> Self {
         Self::missing(opening(object))
     }
 
@@ -264,7 +264,7 @@ impl KeyValue for Pattern {
         read_syntax(reader, value, under, "a string that contains a pattern")
     }
 
-    fn left_out(object: Span) -> Self {
+    fn default_at(object: Span) -> Self {
         Self {
             span: opening(object),
             kind: PatternKind::Error,
@@ -281,7 +281,7 @@ impl KeyValue for Vec<Argument> {
         reader.arguments(value, under.key.name)
     }
 
-    fn left_out(_: Span) -> Self {
+    fn default_at(_: Span) -> Self {
         Self::new()
     }
 
@@ -298,7 +298,7 @@ impl KeyValue for MockTarget {
         Some(Self::Tool { namespace, tool })
     }
 
-    fn left_out(_: Span) -> Self {
+    fn default_at(_: Span) -> Self {
         Self::Every
     }
 
@@ -334,7 +334,7 @@ impl KeyValue for Block {
         })
     }
 
-    fn left_out(object: Span) -> Self {
+    fn default_at(object: Span) -> Self {
         Self {
             span: opening(object),
             statements: Vec::new(),
@@ -358,7 +358,7 @@ impl<T: Element> KeyValue for Vec<T> {
         )
     }
 
-    fn left_out(_: Span) -> Self {
+    fn default_at(_: Span) -> Self {
         Self::new()
     }
 
@@ -377,7 +377,7 @@ impl KeyValue for MockOutcome {
         Self::read_in(reader, value, under)
     }
 
-    fn left_out(object: Span) -> Self {
+    fn default_at(object: Span) -> Self {
         Self {
             span: object,
             kind: MockOutcomeKind::Generated,
@@ -396,11 +396,11 @@ impl KeyValue for ArmBody {
         let fields = reader.choice(value, Choice::Action);
         Some(match fields {
             Some(fields) => Kinds::read_kind(reader, &fields),
-            None => Self::left_out(span(value)),
+            None => Self::default_at(span(value)),
         })
     }
 
-    fn left_out(object: Span) -> Self {
+    fn default_at(object: Span) -> Self {
         Self::Expr(missing(object))
     }
 
@@ -419,7 +419,7 @@ impl KeyValue for Probe {
         Some(Self::Ask(Keyed::read_keys(reader, &fields)))
     }
 
-    fn left_out(object: Span) -> Self {
+    fn default_at(object: Span) -> Self {
         Self::Call(missing(object))
     }
 
@@ -448,11 +448,11 @@ impl KeyValue for Undo {
         let fields = reader.choice(value, Choice::Undo);
         Some(match fields {
             Some(fields) => Kinds::read_kind(reader, &fields),
-            None => Self::left_out(span(value)),
+            None => Self::default_at(span(value)),
         })
     }
 
-    fn left_out(object: Span) -> Self {
+    fn default_at(object: Span) -> Self {
         Self::Call(missing(object))
     }
 
@@ -469,7 +469,7 @@ impl Fields<'_> {
         let read = key
             .zip(self.get(name))
             .and_then(|(key, value)| T::read(reader, value, Under { shape, key }));
-        read.unwrap_or_else(|| T::left_out(self.span))
+        read.unwrap_or_else(|| T::default_at(self.span))
     }
 }
 

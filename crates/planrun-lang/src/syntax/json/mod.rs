@@ -28,7 +28,7 @@ use reader::Reader;
 use shapes::FILE;
 use values::read_expression;
 
-pub use definitions::{PlanTexts, meaning_of};
+pub use definitions::{PlanTexts, canonical_json};
 pub use fixes::fit_fixes;
 pub use layout::text;
 pub use narrow::{Breadth, complete, narrowed};

@@ -32,7 +32,7 @@ pub fn encode(file: &File) -> Result<Value, Box<Diagnostic>> {
 
 /// Returns the file in JSON form without documentation, with these names in place of its types; `None` if [`encode`]
 /// would fail.
-pub(super) fn meaning(file: &File, types: TypeNames) -> Option<Value> {
+pub(super) fn without_docs(file: &File, types: TypeNames) -> Option<Value> {
     Encoder {
         refused: None,
         documents: false,

@@ -8,8 +8,8 @@ use super::document::span;
 use super::shapes::{Choice, Key, Shape, Slot, Under, Word};
 use super::strings::{Extract, content};
 use crate::characters::is_invisible;
+use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
-use crate::diag::{Diagnostic, nearest};
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprKind, Name};
 use crate::syntax::place::Place;
@@ -109,10 +109,7 @@ impl<'t> Reader<'t> {
             bare(choice.called())
         );
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
-        self.report(match nearest(&kind.value, kinds()) {
-            Some(near) => finding.did_you_mean(near, place, near.name),
-            None => finding.help("use one of the available kinds"),
-        });
+        self.report(finding.suggest(&kind.value, kinds(), "use one of the available kinds"));
         None
     }
 
@@ -177,10 +174,8 @@ impl<'t> Reader<'t> {
         let names = || shape.all_keys().map(|key| key.name);
         let message = format!("{} has no key `{name}`", shape.called);
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(names());
-        self.report(match nearest(name, names()) {
-            Some(near) => finding.did_you_mean(near, place, near.name),
-            None => finding.help("remove it; `planrun schema` lists the valid keys"),
-        });
+        let otherwise = "remove it; `planrun schema` lists the valid keys";
+        self.report(finding.suggest(name, names(), otherwise));
     }
 
     fn missing_key(&mut self, key: &Key, shape: &Shape, object: &Object<'_>) {
@@ -274,11 +269,8 @@ impl<'t> Reader<'t> {
         }
         let message = format!("{what} must be {expected}, but `{text}` is not");
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(word.known());
-        let near = nearest(&text, word.known().iter().copied());
-        self.report(match near {
-            Some(near) => finding.did_you_mean(near, place, near.name),
-            None => finding.help(format!("write {expected}")),
-        });
+        let known = word.known().iter().copied();
+        self.report(finding.suggest(&text, known, format!("write {expected}")));
         None
     }
 

@@ -70,7 +70,7 @@ impl Extract {
                     control if control.is_control() => {
                         literal.push_all(&format!("\\U{:08x}", control as u32), at);
                     }
-                    // What is written as an escape stays one, so that characters that nobody can see are allowed.
+                    // An escape is visible in the file, so it may stand for an invisible character.
                     hidden
                         if is_invisible(hidden)
                             && file.as_bytes().get(at as usize) == Some(&b'\\') =>

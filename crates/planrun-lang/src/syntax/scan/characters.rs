@@ -7,8 +7,8 @@ use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit, Severity};
 use crate::source::Span;
 
-/// What a non-ASCII character outside texts and comments resembles.
-pub(super) enum Likeness {
+/// The character that a non-ASCII one outside texts and comments resembles.
+pub(super) enum Confusable {
     /// A character of the language.
     Character(char),
     /// White space, or a character without width.
@@ -18,9 +18,9 @@ pub(super) enum Likeness {
     None,
 }
 
-/// Returns what a character that cannot be part of a word resembles.
-pub(super) fn likeness(c: char) -> Likeness {
-    let same = Likeness::Character;
+/// Classifies a character that cannot be part of a word.
+pub(super) fn confusable(c: char) -> Confusable {
+    let same = Confusable::Character;
     match c {
         '“' | '”' | '„' | '‟' | '＂' | '「' | '」' | '«' | '»' | '″' => same('"'),
         '‘' | '’' | '‚' | '‛' | '＇' | '′' | '´' => same('\''),
@@ -28,18 +28,20 @@ pub(super) fn likeness(c: char) -> Likeness {
         '。' => same('.'),
         '–' | '—' | '−' | '‐' | '‑' => same('-'),
         '\u{ff01}'..='\u{ff5e}' => full_width(c),
-        _ if turns_direction(c) => Likeness::Direction,
-        _ if is_invisible(c) || is_joining(c) || c.is_whitespace() => Likeness::Space,
-        _ => Likeness::None,
+        _ if turns_direction(c) => Confusable::Direction,
+        _ if is_invisible(c) || is_joining(c) || c.is_whitespace() => Confusable::Space,
+        _ => Confusable::None,
     }
 }
 
 /// Returns the ASCII character of a full-width form; the forms are in ASCII order, from `!` to `~`.
-fn full_width(c: char) -> Likeness {
+fn full_width(c: char) -> Confusable {
     let ascii = (c as u32)
         .checked_sub(0xff01 - 0x21)
         .and_then(|code| u8::try_from(code).ok());
-    ascii.map_or(Likeness::None, |byte| Likeness::Character(char::from(byte)))
+    ascii.map_or(Confusable::None, |byte| {
+        Confusable::Character(char::from(byte))
+    })
 }
 
 /// Returns the Latin letter that a Cyrillic or Greek one looks like.
@@ -88,9 +90,9 @@ impl Lexer<'_> {
     /// Checks a character inside a text or comment, where only invisible and direction-changing ones are suspicious.
     pub(super) fn check_inside(&mut self, c: char, start: usize) {
         let span = Span::new(start, start + c.len_utf8());
-        match likeness(c) {
-            Likeness::Direction => self.direction(c, span),
-            Likeness::Space if is_invisible(c) && start > 0 => {
+        match confusable(c) {
+            Confusable::Direction => self.direction(c, span),
+            Confusable::Space if is_invisible(c) && start > 0 => {
                 self.report(
                     Diagnostic::new(
                         &codes::CONFUSABLE_CHARACTER,
@@ -101,19 +103,19 @@ impl Lexer<'_> {
                     .unsafe_fix("remove the invisible character", vec![Edit::removal(span)]),
                 );
             }
-            Likeness::Space | Likeness::Character(_) | Likeness::None => {}
+            Confusable::Space | Confusable::Character(_) | Confusable::None => {}
         }
     }
 
     /// Checks a character between tokens and repairs it. Returns the quote if it resembles one.
     pub(super) fn check_outside(&mut self, c: char, start: usize) -> Option<char> {
         let span = Span::new(start, start + c.len_utf8());
-        match likeness(c) {
-            Likeness::Direction => {
+        match confusable(c) {
+            Confusable::Direction => {
                 self.direction(c, span);
                 self.repairs.push(Repair::Blank(span));
             }
-            Likeness::Space => {
+            Confusable::Space => {
                 self.repairs.push(Repair::Blank(span));
                 if c != '\u{feff}' || start > 0 {
                     self.report(
@@ -127,8 +129,8 @@ impl Lexer<'_> {
                     );
                 }
             }
-            Likeness::Character(quote @ ('"' | '\'')) => return Some(quote),
-            Likeness::Character(ascii) => {
+            Confusable::Character(quote @ ('"' | '\'')) => return Some(quote),
+            Confusable::Character(ascii) => {
                 self.look_alike(c, ascii, vec![span]);
                 self.repairs.push(Repair::Character {
                     span,
@@ -136,7 +138,7 @@ impl Lexer<'_> {
                     at_end: false,
                 });
             }
-            Likeness::None => {}
+            Confusable::None => {}
         }
         None
     }

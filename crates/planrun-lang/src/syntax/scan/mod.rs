@@ -176,7 +176,7 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
         .iter()
         .filter(|repair| repair.reports())
         .map(repair::Repair::span);
-    // What is only a warning does not explain a text that cannot be parsed.
+    // A warning does not explain why a text cannot be parsed.
     let warnings = diagnostics.iter().filter(|found| !found.is_error());
     let warned: BTreeSet<Span> = warnings.map(|found| found.span).collect();
     reported.extend(

@@ -321,7 +321,7 @@ impl Lexer<'_> {
         let rest = self.text.get(behind..).unwrap_or("");
         let closes = |c: char| {
             c == quote
-                || matches!(super::characters::likeness(c), super::characters::Likeness::Character(q) if q == quote)
+                || matches!(super::characters::confusable(c), super::characters::Confusable::Character(q) if q == quote)
         };
         let first = Span::new(start, behind);
         let ended = rest.char_indices().find(|(_, c)| *c == '\n' || closes(*c));

@@ -377,14 +377,14 @@ impl<'a> Lexer<'a> {
             self.curly_quoted(c, quote);
             return;
         }
-        match characters::likeness(c) {
-            characters::Likeness::Character(ascii) if ascii.is_ascii_punctuation() => {
+        match characters::confusable(c) {
+            characters::Confusable::Character(ascii) if ascii.is_ascii_punctuation() => {
                 self.repaired(ascii, start, end);
             }
-            characters::Likeness::Character(_) | characters::Likeness::None => {
+            characters::Confusable::Character(_) | characters::Confusable::None => {
                 self.push(TokenKind::Symbol, start, end);
             }
-            characters::Likeness::Space | characters::Likeness::Direction => self.at = end,
+            characters::Confusable::Space | characters::Confusable::Direction => self.at = end,
         }
     }
 

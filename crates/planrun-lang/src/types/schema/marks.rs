@@ -410,7 +410,7 @@ mod tests {
             .map(|number| (number.to_string(), json!({ "key": 1 })))
             .collect();
         assert_eq!(marked(&json!({ "by.name": many })), r"by\.name");
-        // What is too deep to be searched is redacted as a whole.
+        // A value that is nested too deep to be searched is redacted as a whole.
         for _ in 0..MAX_DEPTH {
             value = json!({ "next": value });
         }

@@ -4,6 +4,7 @@ mod contract;
 mod dialect;
 mod intersect;
 mod judge;
+mod kinds;
 mod marks;
 mod read;
 mod validator;
@@ -11,6 +12,7 @@ mod write;
 
 pub use contract::Contract;
 pub use judge::{Known, KnownField, Verdict, placed_field};
+pub(crate) use kinds::Kinds;
 pub use marks::{is_sensitive, marked_paths, sensitive_paths};
 pub use read::from_schema;
 pub use validator::{SchemaError, Validator, Violation};

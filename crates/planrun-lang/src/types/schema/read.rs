@@ -2,6 +2,7 @@
 
 use foldhash::HashMap;
 use jsonschema::Draft;
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value as Json};
 
 use super::intersect::{intersect, refined};
@@ -397,19 +398,7 @@ fn closed(ty: Type) -> Type {
 
 /// Decodes percent-encoding, such as `%25` for `%`, in a reference. An invalid escape is kept unchanged.
 pub(super) fn decode_percent(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let escape = after
-            .get(..2)
-            .and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = escape
-            .filter(|_| *first == b'%')
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

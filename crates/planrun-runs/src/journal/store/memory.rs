@@ -188,7 +188,7 @@ impl Store for MemoryStore {
         let info = RunInfo {
             run: new.run.to_owned(),
             plan: new.plan.to_owned(),
-            state: "pending".to_owned(),
+            state: None,
             ended: false,
             created_at: new.at,
             updated_at: new.at,
@@ -257,7 +257,10 @@ impl Store for MemoryStore {
         let content = self.content();
         let passes = |row: &&RunRow| {
             filter.plan.as_ref().is_none_or(|plan| row.plan == *plan)
-                && (filter.states.is_empty() || filter.states.contains(&row.state))
+                && (filter.states.is_empty()
+                    || row
+                        .state
+                        .is_some_and(|state| filter.states.contains(&state)))
                 && filter.since.is_none_or(|since| row.created_at >= since)
                 && filter
                     .due
@@ -381,7 +384,7 @@ impl Store for MemoryStore {
     }
 }
 
-/// What a driver has appended and not flushed.
+/// The appended events and values that a driver has not flushed.
 #[derive(Default)]
 struct Batch {
     lines: Vec<String>,
@@ -437,7 +440,7 @@ impl MemoryLease {
         }) = summary
         {
             let row = &mut stored.row;
-            (row.info.state, row.info.ended) = (state.name().to_owned(), state.is_ended());
+            (row.info.state, row.info.ended) = (Some(state), state.is_ended());
             (
                 row.info.error,
                 row.info.note,

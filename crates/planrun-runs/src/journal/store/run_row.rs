@@ -1,7 +1,9 @@
-//! What a store knows of a run without reading its events, and filters for runs.
+//! The properties of runs that a store knows without reading their events, and filters for runs.
 
 use std::fmt;
 use std::ops::Deref;
+
+use planrun_lang::protocol::RunState;
 
 use super::digest::{Digest, Origin};
 use super::nanos;
@@ -28,13 +30,13 @@ pub enum Created<D> {
     Exists(Box<RunRow>),
 }
 
-/// What lists show of a run. Times are in nanoseconds since the Unix epoch.
+/// The properties of a run that lists show. Times are in nanoseconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunInfo {
     pub run: String,
     pub plan: String,
-    /// As recorded by its last process: the name of a `RunState`, or `pending` before anything happened.
-    pub state: String,
+    /// As recorded by its last process; `None` before anything happened.
+    pub state: Option<RunState>,
     pub ended: bool,
     pub created_at: i128,
     pub updated_at: i128,
@@ -48,6 +50,14 @@ pub struct RunInfo {
     pub steps_all: Option<u64>,
     /// Number of its events.
     pub events: u64,
+}
+
+impl RunInfo {
+    /// Returns the name of its state; `pending` before anything happened.
+    #[must_use]
+    pub fn state_name(&self) -> &'static str {
+        self.state.map_or("pending", RunState::name)
+    }
 }
 
 /// A run in a store.
@@ -117,7 +127,7 @@ impl fmt::Display for Holder {
 pub struct Filter {
     pub plan: Option<String>,
     /// Any of these states; empty for all.
-    pub states: Vec<String>,
+    pub states: Vec<RunState>,
     /// Created at or after this time.
     pub since: Option<i128>,
     /// Resumes by itself at or before this time.

@@ -10,7 +10,7 @@ use super::digest::{Digest, Origin, link};
 use super::export::{EVENT, Exported, FORMAT, Footer, Header, VERSION, ValueLine};
 use super::nanos;
 
-/// What is wrong with an export, and in which line.
+/// A fault of an export, with its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the export: {why}")]
 pub struct ExportFault {

@@ -2,6 +2,7 @@
 
 use planrun_lang::sema::expr::Matcher;
 use planrun_lang::types::ErrorPattern;
+use planrun_lang::value::shortened;
 
 /// Maximum number of characters that a message quotes of a condition.
 const EXCERPT: usize = 60;
@@ -9,10 +10,7 @@ const EXCERPT: usize = 60;
 /// Returns the text of an expression on one line, truncated if it is long.
 pub(super) fn excerpt(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(EXCERPT) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    shortened(&line, EXCERPT)
 }
 
 pub(super) fn step(name: &str) -> String {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::protocol::{RunState, StepState, is_below};
 use planrun_lang::sema::test::{steps_at, without_indices};
 use planrun_lang::sema::{OnFailure, Plan, Step};
 use planrun_lang::types::{Effect, ErrorClass, Transient, Validation, check_value};
@@ -18,7 +18,7 @@ use planrun_core::run::{Outcome, StepReport};
 
 /// A violation of an invariant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Breach {
+pub enum Violation {
     /// The run neither ends nor waits for an answer.
     StandsStill,
     /// A bug in the engine.
@@ -39,7 +39,7 @@ pub enum Breach {
     OrderDependent(String),
 }
 
-impl Breach {
+impl Violation {
     /// Returns the stable name of its kind.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -58,7 +58,7 @@ impl Breach {
     }
 }
 
-impl fmt::Display for Breach {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::StandsStill => f.write_str("the run neither ends nor waits for input"),
@@ -85,9 +85,9 @@ impl fmt::Display for Breach {
 
 /// Returns all violations in a run of a plan.
 #[must_use]
-pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
+pub fn violations(plan: &Plan, played: &Played) -> Vec<Violation> {
     let Some(outcome) = &played.outcome else {
-        return vec![Breach::StandsStill];
+        return vec![Violation::StandsStill];
     };
     let mut found = Vec::new();
     if let Some(error) = &outcome.error {
@@ -98,9 +98,9 @@ pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
         };
         let message = || format!("{} at {place}: {}", error.class, error.message);
         match error.class {
-            ErrorClass::Internal => found.push(Breach::Internal(message())),
+            ErrorClass::Internal => found.push(Violation::Internal(message())),
             ErrorClass::Validation(Validation::Expression | Validation::Arguments) => {
-                found.push(Breach::PlanFault(message()));
+                found.push(Violation::PlanFault(message()));
             }
             _ => {}
         }
@@ -111,15 +111,15 @@ pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
             .as_ref()
             .map(|error| error.message.to_string())
             .unwrap_or_default();
-        found.push(Breach::Stalled(why));
+        found.push(Violation::Stalled(why));
     }
-    found.extend(twice(&played.calls).map(Breach::EffectTwice));
-    found.extend(ungated(plan, &played.events.lines()).map(Breach::Ungated));
-    found.extend(not_undone(plan, outcome, &played.calls).map(Breach::NotUndone));
+    found.extend(twice(&played.calls).map(Violation::EffectTwice));
+    found.extend(ungated(plan, &played.events.lines()).map(Violation::Ungated));
+    found.extend(not_undone(plan, outcome, &played.calls).map(Violation::NotUndone));
     if let Some(limit) = plan.policy.budget.calls
         && outcome.usage.calls > limit
     {
-        found.push(Breach::OverBudget(format!(
+        found.push(Violation::OverBudget(format!(
             "{}, {limit} allowed",
             counted(outcome.usage.calls, "call")
         )));
@@ -130,7 +130,7 @@ pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
         .filter(|_| played.state == RunState::Completed)
         && let Err(mismatch) = check_value(reply, &plan.returns)
     {
-        found.push(Breach::ReplyType(mismatch.to_string()));
+        found.push(Violation::ReplyType(mismatch.to_string()));
     }
     found
 }
@@ -297,9 +297,4 @@ fn did_something(step: &StepReport, calls: &[Called], verifies: bool) -> bool {
         | StepState::Skipped
         | StepState::Cancelled => false,
     }
-}
-
-fn is_below(path: &str, other: &str) -> bool {
-    path.strip_prefix(other)
-        .is_some_and(|rest| rest.starts_with(['.', '[']))
 }

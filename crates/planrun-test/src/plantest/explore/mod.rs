@@ -23,7 +23,7 @@ use super::suite::{Suite, doubles};
 use super::world::Called;
 pub use fault::Fault;
 use fault::FaultInjector;
-use invariants::{Breach, breaches};
+use invariants::{Violation, violations};
 use planrun_core::journal::Waiting;
 use planrun_core::run::{Order, Outcome, Program};
 use planrun_runs::driver::Silence;
@@ -43,7 +43,7 @@ pub struct ExploreOptions {
 pub struct Discovery {
     pub case: Case,
     pub fault: Fault,
-    pub breach: Breach,
+    pub violation: Violation,
     /// The tool that is called at the fault, with its arguments.
     pub called: Option<(Arc<Signature>, Value)>,
     /// The results of that run that no mock of the test gives, as lines of a test: generated and recorded ones.
@@ -126,12 +126,12 @@ pub fn explore(
     let found = trials
         .iter()
         .zip(found.into_iter().map(Option::unwrap_or_default));
-    for (trial, (breach, answers)) in
+    for (trial, (violation, answers)) in
         found.flat_map(|(trial, all)| all.into_iter().map(move |one| (trial, one)))
     {
         let case = cases[trial.case];
         let place = without_indices(trial.fault.path());
-        if reported.insert((case.test.plan.name.to_string(), breach.name(), place)) {
+        if reported.insert((case.test.plan.name.to_string(), violation.name(), place)) {
             let (fault, called) = (trial.fault.clone(), trial.called.clone());
             let base = baselines[trial.case].as_ref().map(|(_, base)| base);
             let extra_lines = base
@@ -141,7 +141,7 @@ pub fn explore(
             explored.discoveries.push(Discovery {
                 case: case.clone(),
                 fault,
-                breach,
+                violation,
                 called,
                 answers,
                 extra_lines,
@@ -309,7 +309,7 @@ fn run_trial(
     case: &Case,
     trial: &Trial,
     base: &Played,
-) -> Option<Vec<(Breach, Vec<String>)>> {
+) -> Option<Vec<(Violation, Vec<String>)>> {
     let mut options = RunOptions::default();
     match &trial.fault {
         Fault::Order(seed) => options.order = Order::Seeded(*seed),
@@ -340,13 +340,13 @@ fn run_trial(
     if played.endless.is_some() {
         return None;
     }
-    let mut found = breaches(&program.plan, &played);
+    let mut found = violations(&program.plan, &played);
     // Violations that occur without a fault as well are assumed to be intended by the author of the test.
-    let before = breaches(&program.plan, base);
-    found.retain(|breach| !before.iter().any(|other| other.name() == breach.name()));
+    let before = violations(&program.plan, base);
+    found.retain(|violation| !before.iter().any(|other| other.name() == violation.name()));
     // A call that no mock covers has no answer; the internal error that follows is not a discovery.
     if !played.unanswered.is_empty() {
-        found.retain(|breach| !matches!(breach, Breach::Internal(_)));
+        found.retain(|violation| !matches!(violation, Violation::Internal(_)));
     }
     if matches!(trial.fault, Fault::Order(_)) {
         found.extend(differs(base, &played));
@@ -358,8 +358,8 @@ fn run_trial(
     } else {
         Vec::new()
     };
-    let found = found.into_iter();
-    Some(found.map(|breach| (breach, answers.clone())).collect())
+    let with_answers = |violation| (violation, answers.clone());
+    Some(found.into_iter().map(with_answers).collect())
 }
 
 /// Returns the results of the calls of a run, as lines of a test.
@@ -410,13 +410,13 @@ fn outputs_by_path(played: &Played) -> BTreeMap<Arc<str>, Value> {
 }
 
 /// Returns a violation if two orders have different outcomes.
-fn differs(base: &Played, other: &Played) -> Option<Breach> {
+fn differs(base: &Played, other: &Played) -> Option<Violation> {
     let (one, two) = (base.outcome.as_ref()?, other.outcome.as_ref()?);
     if base.state != other.state {
-        return Some(Breach::OrderDependent(format!(
+        return Some(Violation::OrderDependent(format!(
             "the run is {} instead of {}",
             other.state, base.state
         )));
     }
-    (one.reply != two.reply).then(|| Breach::OrderDependent("the reply is different".to_owned()))
+    (one.reply != two.reply).then(|| Violation::OrderDependent("the reply is different".to_owned()))
 }

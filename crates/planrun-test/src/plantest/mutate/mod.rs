@@ -12,7 +12,7 @@ use planrun_lang::syntax::{self, ast, json};
 use planrun_lang::words;
 
 words! {
-    /// What a mutant changes.
+    /// The kind of change of a mutant.
     #[derive(PartialOrd, Ord)]
     Kind {
         /// A condition: of a step, a reply, a failure, an `if`, an `ensure`, a filter.

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use planrun_lang::call::{Answer, CallOutcome, sensitive_arguments, sensitive_result};
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::Signature;
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, sorted_json};
 use planrun_tools::tools::{Conversation, Request, Transport};
 use serde_json::Value as Json;
 
 use super::model::{Entry, Recorded, Recording};
-use super::redact::{canonical, redact};
+use super::redact::redact;
 
 /// The calls to real tools and their answers so far.
 #[derive(Default)]
@@ -118,7 +118,7 @@ impl RecordedCall {
 
 /// Returns the arguments of a call, redacted and with sorted keys.
 pub(super) fn redacted_arguments(signature: &Signature, arguments: &Value) -> Json {
-    let mut json = canonical(&arguments.to_json());
+    let mut json = sorted_json(&arguments.to_json());
     redact(&mut json, &sensitive_arguments(signature, arguments));
     json
 }

@@ -85,24 +85,6 @@ fn text_fits(recorded: &str, actual: &str) -> bool {
     true
 }
 
-/// Returns the value with the keys of objects sorted.
-pub(super) fn canonical(json: &Json) -> Json {
-    match json {
-        Json::Array(items) => items.iter().map(canonical).collect(),
-        Json::Object(fields) => {
-            let mut sorted: Vec<(&String, &Json)> = fields.iter().collect();
-            sorted.sort_unstable_by_key(|(name, _)| *name);
-            Json::Object(
-                sorted
-                    .into_iter()
-                    .map(|(name, inner)| (name.clone(), canonical(inner)))
-                    .collect(),
-            )
-        }
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => json.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planrun_lang::diag::{Diagnostic, codes};
-use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::protocol::{RunState, StepState, is_below};
 use planrun_lang::secrets::{Redactor, redact_paths};
 use planrun_lang::sema::{NodeKind, Plan};
 use planrun_lang::source::Span;
 use planrun_lang::value::{Value, shortened};
 use serde_json::Value as Json;
 
-use super::history::{Attempt, End, History, StepHistory};
+use super::history::{Attempt, History, StepEnd, StepHistory};
 use super::{OriginalRun, ReplayedRun};
 use crate::plantest::MAX_QUOTED;
 use planrun_core::journal::StepError;
@@ -19,7 +19,7 @@ use planrun_core::run::{Outcome, Program};
 use planrun_lang::words;
 
 words! {
-    /// What two runs differ in.
+    /// The kind of a difference between two runs.
     Kind {
         /// The inputs of the plan.
         Inputs = "inputs",
@@ -226,7 +226,8 @@ impl Comparison<'_> {
         if let (Some(original), Some(replayed)) = (&original.end, &replayed.end) {
             self.step_end(path, original, replayed);
         } else if original.end.is_some() != replayed.end.is_some() {
-            let word = |end: &Option<End>| end.as_ref().map_or("has not ended".to_owned(), state);
+            let word =
+                |end: &Option<StepEnd>| end.as_ref().map_or("has not ended".to_owned(), state);
             let finding = self.finding(path, format!("`{path}` ends differently"));
             let finding = finding.expected(word(&original.end), word(&replayed.end));
             self.report(Kind::State, path, finding);
@@ -308,7 +309,7 @@ impl Comparison<'_> {
         })
     }
 
-    fn step_end(&mut self, path: &Arc<str>, original: &End, replayed: &End) {
+    fn step_end(&mut self, path: &Arc<str>, original: &StepEnd, replayed: &StepEnd) {
         if (original.state, &original.reason, original.recovered)
             != (replayed.state, &replayed.reason, replayed.recovered)
         {
@@ -319,13 +320,13 @@ impl Comparison<'_> {
                 finding.expected(state(original), state(replayed)),
             );
         }
-        let why = |end: &End| {
+        let why = |end: &StepEnd| {
             end.error
                 .as_ref()
                 .map(|error| (error.class.clone(), error.message.clone()))
         };
         if why(original) != why(replayed) {
-            let describe = |end: &End| {
+            let describe = |end: &StepEnd| {
                 end.error
                     .as_ref()
                     .map_or("nothing".to_owned(), |error| self.redaction.error(error))
@@ -466,13 +467,8 @@ impl Comparison<'_> {
 
     /// Returns true if the same kind of difference is already reported for an enclosing step.
     fn is_below(&self, path: &str, kind: Kind) -> bool {
-        let outer = |other: &str| {
-            path.strip_prefix(other)
-                .is_some_and(|rest| rest.starts_with(['.', '[']))
-        };
-        self.found
-            .iter()
-            .any(|found| found.kind == kind && outer(&found.path))
+        let mut found = self.found.iter();
+        found.any(|found| found.kind == kind && is_below(path, &found.path))
     }
 
     /// Returns true if the progress of a step depends on the clock.
@@ -518,7 +514,7 @@ fn with_values(finding: Diagnostic, before: String, after: String) -> Diagnostic
     }
 }
 
-fn state(end: &End) -> String {
+fn state(end: &StepEnd) -> String {
     let recovered = if end.recovered && end.state == StepState::Completed {
         " (recovered)"
     } else {

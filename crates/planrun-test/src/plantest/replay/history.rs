@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::protocol::{RunState, StepState, is_at_or_below};
 use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
 use super::crashes::Crash;
 use planrun_core::journal::{
-    APPROVAL, ARGUMENTS, Bound, Cancel, Event, EventKind, Given, InboxCommand, Move, OUTPUT,
-    Signal, StepError, Waiting, paths_below,
+    APPROVAL, ARGUMENTS, Bound, Cancel, Event, EventKind, InboxCommand, Move, OUTPUT, Signal,
+    StepError, SubmittedAnswer, Waiting, paths_below,
 };
 
 /// The recorded history of a run.
@@ -46,7 +46,7 @@ pub struct Answered {
     pub at: Duration,
     /// Time since the question.
     pub took: Duration,
-    pub given: Given,
+    pub given: SubmittedAnswer,
 }
 
 /// The recorded history of one step.
@@ -54,7 +54,7 @@ pub struct Answered {
 pub struct StepHistory {
     /// The calls of the step. Polls whose result did not satisfy `until` are merged with the last one.
     pub attempts: Vec<Attempt>,
-    pub end: Option<End>,
+    pub end: Option<StepEnd>,
 }
 
 /// A call.
@@ -64,7 +64,7 @@ pub struct Attempt {
     pub arguments: Option<Value>,
     /// The paths of sensitive values in the arguments.
     pub sensitive: Vec<Arc<str>>,
-    pub outcome: Ended,
+    pub outcome: AttemptResult,
     pub took: Duration,
     /// When it was first sent, since the start of the run.
     pub begun_at: Duration,
@@ -79,7 +79,7 @@ pub struct Attempt {
 }
 
 /// The outcome of a call.
-pub enum Ended {
+pub enum AttemptResult {
     Value(Value),
     Failed(Arc<StepError>),
     /// No end was recorded.
@@ -89,7 +89,7 @@ pub enum Ended {
 }
 
 /// The end of a step.
-pub struct End {
+pub struct StepEnd {
     pub state: StepState,
     pub reason: Option<Arc<str>>,
     pub recovered: bool,
@@ -220,7 +220,7 @@ impl History {
         } = kind
         {
             let value = value.to_json();
-            let given = Given {
+            let given = SubmittedAnswer {
                 path,
                 value,
                 by,
@@ -248,7 +248,7 @@ impl History {
             .values_mut()
             .filter_map(|step| step.attempts.last_mut());
         for attempt in
-            last.filter(|attempt| matches!(attempt.outcome, Ended::Open) && !attempt.polls)
+            last.filter(|attempt| matches!(attempt.outcome, AttemptResult::Open) && !attempt.polls)
         {
             attempt.lost += 1;
         }
@@ -258,7 +258,7 @@ impl History {
         self.messages.push((since(self.begun_at, at), message));
     }
 
-    fn answered(&mut self, given: Given, at: i128) {
+    fn answered(&mut self, given: SubmittedAnswer, at: i128) {
         let path = given.path.clone();
         if *path == *APPROVAL && !self.asked.contains_key(&path) {
             return;
@@ -291,7 +291,7 @@ impl History {
             tool,
             arguments: Some(call.arguments),
             sensitive: paths_below(ARGUMENTS, labels),
-            outcome: Ended::Open,
+            outcome: AttemptResult::Open,
             took: Duration::ZERO,
             begun_at: since(self.begun_at, begun.0),
             sent: 1,
@@ -301,7 +301,7 @@ impl History {
             polls: false,
         };
         match step.attempts.last_mut() {
-            Some(last) if last.polls && matches!(last.outcome, Ended::Open) => {
+            Some(last) if last.polls && matches!(last.outcome, AttemptResult::Open) => {
                 *last = Attempt {
                     begun: last.begun,
                     begun_at: last.begun_at,
@@ -310,7 +310,7 @@ impl History {
                 }
             }
             // Its process died before it returned, and another process repeated it.
-            Some(last) if matches!(last.outcome, Ended::Open) => {
+            Some(last) if matches!(last.outcome, AttemptResult::Open) => {
                 *last = Attempt {
                     sent: last.sent + 1,
                     lost: last.lost,
@@ -356,7 +356,7 @@ impl History {
             tool: Arc::default(),
             arguments: None,
             sensitive: Vec::new(),
-            outcome: Ended::Value(output),
+            outcome: AttemptResult::Value(output),
             took: Duration::ZERO,
             begun_at: Duration::ZERO,
             sent: 1,
@@ -370,11 +370,11 @@ impl History {
 
     fn failed(&mut self, path: &str, moment: (i128, u64), error: Option<Arc<StepError>>) {
         let Some(error) = error else { return };
-        self.ended(path, moment, Ended::Failed(error));
+        self.ended(path, moment, AttemptResult::Failed(error));
     }
 
     /// Ends the pending call, if there is one.
-    fn ended(&mut self, path: &str, (at, number): (i128, u64), outcome: Ended) {
+    fn ended(&mut self, path: &str, (at, number): (i128, u64), outcome: AttemptResult) {
         let Some(last) = self
             .steps
             .get_mut(path)
@@ -382,7 +382,7 @@ impl History {
         else {
             return;
         };
-        if matches!(last.outcome, Ended::Open) && !last.polls && last.arguments.is_some() {
+        if matches!(last.outcome, AttemptResult::Open) && !last.polls && last.arguments.is_some() {
             // If two calls end at the same time, the order of their events decides.
             last.took =
                 since(last.begun.0, at) + Duration::from_nanos(number.saturating_sub(last.begun.1));
@@ -396,19 +396,14 @@ impl History {
         if !matches!(timer, Bound::Within | Bound::Deadline) {
             return;
         }
-        let inside = |own: &str| {
-            path.is_empty()
-                || own
-                    .strip_prefix(path)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
+        let inside = |own: &str| path.is_empty() || is_at_or_below(own, path);
         for (_, step) in self.steps.iter_mut().filter(|(own, _)| inside(own)) {
             if let Some(last) = step
                 .attempts
                 .last_mut()
-                .filter(|last| matches!(last.outcome, Ended::Open))
+                .filter(|last| matches!(last.outcome, AttemptResult::Open))
             {
-                last.outcome = Ended::Cut;
+                last.outcome = AttemptResult::Cut;
             }
         }
     }
@@ -435,7 +430,7 @@ impl History {
                 .get(&path)
                 .is_some_and(|step| !step.attempts.is_empty())
             {
-                self.ended(&path, moment, Ended::Value(output.clone()));
+                self.ended(&path, moment, AttemptResult::Value(output.clone()));
             } else {
                 self.reuse(path.clone(), output.clone());
             }
@@ -443,7 +438,7 @@ impl History {
             self.failed(&path, moment, error.clone());
         }
         let sensitive = paths_below(OUTPUT, labels);
-        self.steps.entry(path).or_default().end = Some(End {
+        self.steps.entry(path).or_default().end = Some(StepEnd {
             state,
             reason,
             recovered,

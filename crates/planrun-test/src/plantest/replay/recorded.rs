@@ -11,8 +11,8 @@ use planrun_lang::value::Value;
 
 use super::super::world::{Call, Reaction, Response, Source, failure};
 use super::crashes::Crashes;
-use super::history::{Answered, Answers, Attempt, Ended, History};
-use planrun_core::journal::{Given, StepError, Waiting};
+use super::history::{Answered, Answers, Attempt, AttemptResult, History};
+use planrun_core::journal::{StepError, SubmittedAnswer, Waiting};
 use planrun_core::run::Asking;
 use planrun_lang::call::{Answer, CallError};
 use planrun_runs::driver::Asker;
@@ -71,9 +71,9 @@ fn answered(attempt: &Attempt) -> impl Iterator<Item = Called> {
     let one = Called {
         tool: attempt.arguments.is_some().then(|| attempt.tool.clone()),
         outcome: match &attempt.outcome {
-            Ended::Value(value) => Some(Ok(value.clone())),
-            Ended::Failed(error) => Some(Err(call_error(error))),
-            Ended::Open | Ended::Cut => None,
+            AttemptResult::Value(value) => Some(Ok(value.clone())),
+            AttemptResult::Failed(error) => Some(Err(call_error(error))),
+            AttemptResult::Open | AttemptResult::Cut => None,
         },
         begun_at: attempt.begun_at,
         took: attempt.took,
@@ -161,7 +161,7 @@ impl RecordedPeople {
 }
 
 impl Asker for RecordedPeople {
-    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
         // No code panics while it holds the lock, so the data of a poisoned lock is consistent.
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let next = answers.get(&asking.path).and_then(VecDeque::front).cloned();

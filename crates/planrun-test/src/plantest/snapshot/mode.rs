@@ -1,10 +1,10 @@
-//! What happens to snapshots that are new or changed.
+//! The handling of new and changed snapshots.
 
 use planrun_tools::host::Host;
 
 use super::SnapshotError;
 
-/// What happens to snapshots that are new or changed.
+/// The handling of new and changed snapshots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Both fail, and nothing is written. For CI.

@@ -118,11 +118,11 @@ fn slug(test: &str) -> String {
     slug
 }
 
-/// Appends a hash of the whole name to a part; the result has at most `most` bytes.
-fn hashed(part: &str, name: &str, most: usize) -> String {
+/// Appends a hash of the whole name to a part; the result has at most `max` bytes.
+fn hashed(part: &str, name: &str, max: usize) -> String {
     const DIGITS: usize = 8;
     let mark = blake3::hash(name.as_bytes()).to_hex();
-    let part = &part[..part.floor_char_boundary(most - DIGITS - 1)];
+    let part = &part[..part.floor_char_boundary(max - DIGITS - 1)];
     let part = part.trim_end_matches('_');
     let hyphen = if part.is_empty() { "" } else { "-" };
     format!("{part}{hyphen}{}", &mark[..DIGITS])

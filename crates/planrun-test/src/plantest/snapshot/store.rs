@@ -84,7 +84,7 @@ pub enum Verdict {
     },
 }
 
-/// What was written for a text that differs from the stored one.
+/// The file that was written for a text that differs from the stored one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
     /// Nothing was written.

@@ -25,7 +25,7 @@ const CARD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of a card, in bytes.
 const MAX_CARD_BYTES: usize = 1024 * 1024;
 
-/// What is known from the card of an agent.
+/// The content of the card of an agent that calls need.
 pub(super) struct Known {
     /// The client for the address on the card.
     pub agent: Agent,

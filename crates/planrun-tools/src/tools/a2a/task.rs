@@ -7,7 +7,7 @@ use planrun_lang::types::{ErrorClass, Validation};
 use super::wire::{Artifact, ArtifactUpdate, Message, State, Status, Task, Update};
 use crate::tools::http::MAX_BODY_BYTES;
 
-/// What is known about the call: its task, or the message that the agent answered with instead of a task.
+/// The state of a call: its task, or the message that the agent answered with instead of a task.
 #[derive(Default)]
 pub(super) struct Known {
     /// Empty before there is a task.

@@ -276,12 +276,8 @@ fn check_inverse(
         tool.signature.path()
     );
     let finding = Diagnostic::new(&APP_INVALID, span, message).available(names());
-    found.push(match nearest(name, names()) {
-        Some(near) => finding.did_you_mean(near, span, near.name),
-        None => {
-            finding.help("name a tool of this file, or one of another file as `namespace.name`")
-        }
-    });
+    let otherwise = "name a tool of this file, or one of another file as `namespace.name`";
+    found.push(finding.suggest(name, names(), otherwise));
 }
 
 /// Reports a file that is not used at all. Plans that need it report an error themselves, so this is only a warning.

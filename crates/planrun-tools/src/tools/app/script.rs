@@ -41,7 +41,7 @@ pub(crate) struct Case {
     pub message: Option<String>,
 }
 
-/// What a case answers with.
+/// The answer of a case.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Reaction {
     #[default]

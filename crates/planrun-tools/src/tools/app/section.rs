@@ -78,17 +78,10 @@ impl<'a> Section<'a> {
             let message = format!("{} has no key `{}`", self.what, entry.name);
             let mut finding = Diagnostic::new(code, entry.span, message).available(known);
             finding.severity = severity;
-            let near = nearest(
-                &entry.name,
-                known
-                    .iter()
-                    .copied()
-                    .filter(|name| self.get(name).is_none()),
-            );
-            found.push(match near {
-                Some(near) => finding.did_you_mean(near, entry.span, near.name),
-                None => finding.help(format!("the keys are {}", known.join(", "))),
-            });
+            let absent = |name: &&str| self.get(name).is_none();
+            let absent = known.iter().copied().filter(absent);
+            let otherwise = format!("the keys are {}", known.join(", "));
+            found.push(finding.suggest(&entry.name, absent, otherwise));
         }
     }
 
@@ -222,10 +215,8 @@ impl<'a> Section<'a> {
         if value.is_none() {
             let message = format!("`{name}` of {} cannot be `{text}`", self.what);
             let finding = Diagnostic::new(self.code, node.span, message).available(words);
-            found.push(match nearest(&text, words.iter().copied()) {
-                Some(near) => finding.did_you_mean(near, node.span, near.name),
-                None => finding.help(format!("write one of {}", words.join(", "))),
-            });
+            let otherwise = format!("write one of {}", words.join(", "));
+            found.push(finding.suggest(&text, words.iter().copied(), otherwise));
         }
         value
     }

@@ -105,7 +105,7 @@ impl Handle {
     }
 }
 
-/// What a call has used since its previous usage event.
+/// The usage of a call since its previous usage event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     tokens: u64,

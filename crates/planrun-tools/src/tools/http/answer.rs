@@ -3,7 +3,7 @@
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Denied, ErrorClass};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, shortened};
 use reqwest::Url;
 use serde_json::{Map, Value as Json};
 
@@ -36,17 +36,8 @@ pub fn failure_detail(object: Option<&Map<String, Json>>, body: &[u8]) -> String
     let text = |name: &str| object?.get(name)?.as_str().filter(|text| !text.is_empty());
     let words = ["error", "message", "detail", "reason"];
     match words.into_iter().find_map(text) {
-        Some(text) => shortened(text),
+        Some(text) => shortened(text, 4 * MAX_BODY_PREVIEW),
         None if body.is_empty() => "an empty body".into(),
         None => Value::from(&*String::from_utf8_lossy(body)).preview(MAX_BODY_PREVIEW),
     }
-}
-
-fn shortened(text: &str) -> String {
-    let mut characters = text.chars();
-    let mut short: String = characters.by_ref().take(4 * MAX_BODY_PREVIEW).collect();
-    if characters.next().is_some() {
-        short.push('…');
-    }
-    short
 }

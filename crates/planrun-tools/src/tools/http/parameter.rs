@@ -43,9 +43,6 @@ pub struct Serialization {
     pub reserved: bool,
 }
 
-/// Reserved characters that need no escaping in a query; `#`, `&`, `+` and `=` have a meaning there.
-const RESERVED: &[u8] = b":/?[]@!$'()*,;";
-
 impl Place {
     /// Returns the default style of parameters in this location.
     #[must_use]
@@ -100,7 +97,9 @@ impl Serialization {
     /// Returns the escaped `name=value` parts of a query.
     #[must_use]
     pub fn query(&self, value: &Json) -> Vec<String> {
-        let pair = |name: &str, value: &str| format!("{}={value}", percent::encode(name, b""));
+        let pair = |name: &str, value: &str| {
+            format!("{}={value}", percent::encode(name, percent::RESERVED))
+        };
         let joined = |separator: &str| {
             let parts: Vec<String> = flat(value).iter().map(|part| self.escape(part)).collect();
             vec![pair(&self.name, &parts.join(separator))]
@@ -137,7 +136,7 @@ impl Serialization {
     /// Returns the escaped text in a path.
     #[must_use]
     pub fn path(&self, value: &Json) -> String {
-        let escape = |part: &String| percent::encode(part, b"");
+        let escape = |part: &String| percent::encode(part, percent::RESERVED);
         let join = |separator: &str| {
             flat(value)
                 .iter()
@@ -195,13 +194,23 @@ impl Serialization {
             Json::Array(items) => items.iter().for_each(|item| self.deep(name, item, pairs)),
             other => {
                 let value = self.escape(&text(other));
-                pairs.push(format!("{}={value}", percent::encode(name, b"")));
+                pairs.push(format!(
+                    "{}={value}",
+                    percent::encode(name, percent::RESERVED)
+                ));
             }
         }
     }
 
     fn escape(&self, text: &str) -> String {
-        percent::encode(text, if self.reserved { RESERVED } else { b"" })
+        percent::encode(
+            text,
+            if self.reserved {
+                percent::IN_QUERY
+            } else {
+                percent::RESERVED
+            },
+        )
     }
 }
 

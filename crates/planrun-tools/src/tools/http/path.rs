@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn what_is_filled_in_is_read_back() {
-        let give = |name: &str| Some(percent::encode(&format!("{name}/1"), b""));
+        let give = |name: &str| Some(percent::encode(&format!("{name}/1"), percent::RESERVED));
         let template = "/orders/{id}/files/{file}.{ending}";
         let path = fill(template, give).unwrap();
         assert_eq!(path, "/orders/id%2F1/files/file%2F1.ending%2F1");

@@ -1,37 +1,32 @@
 //! Percent-encodes and percent-decodes texts.
 
-use std::fmt::Write as _;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-/// Escapes everything except letters, digits, `-._~` and the bytes in `kept`.
-#[must_use]
-pub fn encode(text: &str, kept: &[u8]) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "%{byte:02X}");
-        }
+/// Everything except letters, digits and `-._~`.
+pub const RESERVED: &AsciiSet = &controls_and(b" !\"#$%&'()*+,/:;<=>?@[\\]^`{|}");
+/// The same without the reserved characters that have no meaning in a query.
+pub const IN_QUERY: &AsciiSet = &controls_and(b" \"#%&+<=>\\^`{|}");
+/// The characters that are not allowed in the value of a cookie, and `%`.
+pub const IN_COOKIE: &AsciiSet = &controls_and(b" \"%,;\\");
+
+const fn controls_and(mut characters: &[u8]) -> AsciiSet {
+    let mut set = CONTROLS.add(b' ');
+    while let [first, rest @ ..] = characters {
+        (set, characters) = (set.add(*first), rest);
     }
-    out
+    set
+}
+
+/// Escapes the characters of a set, and everything beyond ASCII.
+#[must_use]
+pub fn encode(text: &str, escaped: &'static AsciiSet) -> String {
+    utf8_percent_encode(text, escaped).to_string()
 }
 
 /// Decodes escapes. Invalid escapes stay as they are, and invalid UTF-8 is replaced.
 #[must_use]
 pub fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut read = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let digits = (*byte == b'%').then(|| text.get(at + 1..at + 3)).flatten();
-        let escape = digits
-            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        read.push(escape.unwrap_or(*byte));
-        at += if escape.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&read).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -41,9 +36,9 @@ mod tests {
     #[test]
     fn what_is_escaped_is_read_back() {
         for text in ["", "a b/c?d=e&f", "订单 №7", "100%", "%2F", "-._~"] {
-            assert_eq!(decode(&encode(text, b"")), text);
+            assert_eq!(decode(&encode(text, RESERVED)), text);
         }
-        assert_eq!(encode("a/b c", b"/"), "a/b%20c");
+        assert_eq!(encode("a/b c", RESERVED), "a%2Fb%20c");
         assert_eq!(decode("%zz%4"), "%zz%4");
     }
 }

@@ -46,7 +46,7 @@ impl Call<'_> {
         }
         let secret = access.iter().filter(|one| one.place == Place::Query);
         query.extend(secret.map(|one| {
-            let escape = |text: &str| percent::encode(text, b"");
+            let escape = |text: &str| percent::encode(text, percent::RESERVED);
             format!("{}={}", escape(&one.name), escape(&one.value))
         }));
         url.set_query((!query.is_empty()).then(|| query.join("&")).as_deref());
@@ -119,7 +119,7 @@ impl Call<'_> {
         headers: &mut HeaderMap,
         access: &[super::access::Credential],
     ) -> Result<(), CallError> {
-        let escape = |text: &str| percent::encode(text, b"!#$&'()*+/:<=>?@[]^`{|}");
+        let escape = |text: &str| percent::encode(text, percent::IN_COOKIE);
         let pair = |name: &str, value: &str| format!("{name}={}", escape(value));
         let given = self.given(Place::Cookie);
         let given =

@@ -122,7 +122,7 @@ pub(super) fn read(schemas: &Schemas, operation: &At) -> Result<(Responses, Outp
         let copied = bundle.add(schema.json);
         Some(bundle.finish(copied))
     };
-    // What is received has the same schemas, so they do not count again.
+    // A received response has the same schemas, so they are not counted again.
     let uncounted = |copy: &dyn Fn() -> Option<Json>| {
         let left = schemas.left.get();
         let copied = copy();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
 use super::Text;
@@ -9,6 +10,14 @@ use crate::source::{SourceFile, Span};
 
 /// The identifier of the folder in which the check ran.
 pub(super) const BASE: &str = "%SRCROOT%";
+
+/// Everything except letters, digits, `-._~` and `/`.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
 
 #[derive(Serialize)]
 pub(super) struct Location {
@@ -72,7 +81,7 @@ pub(super) fn region(source: &SourceFile, span: Span) -> Region {
 /// Returns the file as a URI relative to the base, or as an absolute URI if its path is absolute.
 pub(super) fn artifact(source: &SourceFile) -> ArtifactLocation {
     let name = source.name();
-    let uri = encoded(name);
+    let uri = utf8_percent_encode(name, ESCAPED).to_string();
     if Path::new(name).is_absolute() {
         let root = if name.starts_with('/') { "" } else { "/" };
         return ArtifactLocation {
@@ -84,23 +93,6 @@ pub(super) fn artifact(source: &SourceFile) -> ArtifactLocation {
         uri,
         uri_base_id: Some(BASE),
     }
-}
-
-/// Percent-encodes a path, except for letters, digits, `-._~` and `/`.
-fn encoded(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            out.extend(
-                [byte >> 4, byte & 15]
-                    .map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])),
-            );
-        }
-    }
-    out
 }
 
 #[cfg(test)]

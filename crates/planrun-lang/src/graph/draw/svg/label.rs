@@ -208,12 +208,12 @@ fn side_by_side(texts: &[String], columns: usize) -> Vec<String> {
     lines
 }
 
-/// Wraps a text between words into at most `most` lines; the last line is cut.
-fn wrapped(text: &str, columns: usize, most: usize) -> Vec<String> {
+/// Wraps a text between words into at most `max` lines; the last line is cut.
+fn wrapped(text: &str, columns: usize, max: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
-        if lines.len() + 1 >= most || rest.width() <= columns {
+        if lines.len() + 1 >= max || rest.width() <= columns {
             lines.push(cut(rest, columns));
             break;
         }

@@ -18,7 +18,7 @@ pub(super) struct Context<'s> {
     text: &'s str,
     tokens: &'s [Token],
     pub damage: Damage,
-    /// What would have been valid at this position.
+    /// The tokens that would be valid at this position.
     pub expected: Vec<Expected>,
     /// Index of the token at this position; one past the last token if the damaged text ends here.
     found: usize,

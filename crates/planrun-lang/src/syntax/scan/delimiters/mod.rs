@@ -249,7 +249,7 @@ impl<'a> Matcher<'a> {
     }
 
     fn close(&mut self, index: usize, token: Token, delimiter: Delimiter) -> usize {
-        if delimiter == Delimiter::Brace && self.is_spare(token) {
+        if delimiter == Delimiter::Brace && self.is_surplus_brace(token) {
             self.stray(index, token, delimiter);
             return index + 1;
         }
@@ -281,8 +281,8 @@ impl<'a> Matcher<'a> {
                 self.pop();
             }
             None => match self.frames.last().copied() {
-                Some(frame) if self.meant_for(frame, token) => {
-                    self.mistaken(frame, token);
+                Some(frame) if self.is_meant_to_close(frame, token) => {
+                    self.report_wrong_closer(frame, token);
                     self.pop();
                 }
                 Some(_) | None => self.stray(index, token, delimiter),
@@ -293,7 +293,7 @@ impl<'a> Matcher<'a> {
 
     /// Returns true if a closing delimiter of another kind was meant to close this frame: always for brackets, for
     /// braces if both are on one line or in one column.
-    fn meant_for(&self, frame: Frame, token: Token) -> bool {
+    fn is_meant_to_close(&self, frame: Frame, token: Token) -> bool {
         let Some(open) = self.tokens.get(frame.token) else {
             return false;
         };
@@ -345,7 +345,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Returns true if the indentation shows that a `}` is surplus.
-    fn is_spare(&self, token: Token) -> bool {
+    fn is_surplus_brace(&self, token: Token) -> bool {
         if !self.seek_spare {
             return false;
         }

@@ -105,7 +105,7 @@ impl Matcher<'_> {
     }
 
     /// Reports a closing delimiter of the wrong kind and replaces it by the right one.
-    pub(super) fn mistaken(&mut self, frame: Frame, token: Token) {
+    pub(super) fn report_wrong_closer(&mut self, frame: Frame, token: Token) {
         let Some(open) = self.tokens.get(frame.token).copied() else {
             return;
         };

@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::kinds::Kinds;
 use super::{Known, KnownField, Verdict};
+use crate::types::Kinds;
 use crate::types::schema::validator::QUOTED;
 use crate::types::{Rest, Type, decode, number};
 use crate::value::shortened;

@@ -1,32 +1,19 @@
-//! Sets of kinds of JSON values.
+//! The kinds of known values and of types, and the keyword `type`.
 
 use serde_json::{Number, Value as Json};
 
 use super::{Known, Verdict};
+use crate::types::Kinds;
 use crate::types::{Type, number};
 
-/// A set of kinds. Numbers without a fraction are a separate kind.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kinds(u8);
-
 impl Kinds {
-    const NULL: Self = Self(1);
-    const BOOL: Self = Self(2);
-    const WHOLE: Self = Self(4);
-    const FRACTION: Self = Self(8);
-    pub(super) const NUMBER: Self = Self(4 | 8);
-    pub(super) const TEXT: Self = Self(16);
-    pub(super) const LIST: Self = Self(32);
-    pub(super) const OBJECT: Self = Self(64);
-    const ALL: Self = Self(127);
-
     pub(super) fn of(known: &Known) -> Self {
         match known {
             Known::Exactly(json) => Self::of_json(json),
             Known::Of(ty) => Self::of_type(ty),
             Known::Object { .. } => Self::OBJECT,
             Known::List(_) | Known::Elements(_) => Self::LIST,
-            Known::Either(all) => all.iter().map(Self::of).fold(Self(0), Self::with),
+            Known::Either(all) => all.iter().map(Self::of).fold(Self::NONE, Self::and),
         }
     }
 
@@ -35,7 +22,7 @@ impl Kinds {
             Json::Null => Self::NULL,
             Json::Bool(_) => Self::BOOL,
             Json::Number(number) => match is_whole(number) {
-                Some(true) => Self::WHOLE,
+                Some(true) => Self::INTEGER,
                 Some(false) => Self::FRACTION,
                 None => Self::NUMBER,
             },
@@ -50,7 +37,7 @@ impl Kinds {
             Type::Never | Type::Any | Type::Invalid => Self::ALL,
             Type::Null => Self::NULL,
             Type::Bool => Self::BOOL,
-            Type::Int | Type::Uint => Self::WHOLE,
+            Type::Int | Type::Uint => Self::INTEGER,
             Type::Double => Self::NUMBER,
             Type::String | Type::Bytes | Type::Timestamp | Type::Duration | Type::Type => {
                 Self::TEXT
@@ -58,24 +45,15 @@ impl Kinds {
             Type::Literal(literal) => Self::of_json(&super::known::literal_json(literal)),
             Type::List(_) => Self::LIST,
             Type::Map(_) | Type::Object(_) | Type::Result(_) | Type::Error => Self::OBJECT,
-            Type::Union(members) => members.iter().map(Self::of_type).fold(Self(0), Self::with),
+            Type::Union(members) => members
+                .iter()
+                .map(Self::of_type)
+                .fold(Self::NONE, Self::and),
         }
     }
 
-    fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    pub(super) fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    pub(super) fn within(self, other: Self) -> bool {
-        self.0 & !other.0 == 0
-    }
-
     /// Judges the keyword `type` for values of these kinds.
-    pub(super) fn named(self, expected: &Json) -> Verdict {
+    pub(super) fn judged(self, expected: &Json) -> Verdict {
         let names: Vec<&str> = match expected {
             Json::String(name) => vec![name],
             Json::Array(names) => names.iter().filter_map(Json::as_str).collect(),
@@ -83,20 +61,15 @@ impl Kinds {
                 return Verdict::Unknown;
             }
         };
-        let mut allowed = Self(0);
-        for name in &names {
-            allowed = allowed.with(match *name {
-                "null" => Self::NULL,
-                "boolean" => Self::BOOL,
-                "integer" => Self::WHOLE,
-                "number" => Self::NUMBER,
-                "string" => Self::TEXT,
-                "array" => Self::LIST,
-                "object" => Self::OBJECT,
-                _ => return Verdict::Unknown,
-            });
-        }
-        match (self.within(allowed), self.meets(allowed)) {
+        let Some(kinds) = names
+            .iter()
+            .map(|name| Self::named(name))
+            .collect::<Option<Vec<_>>>()
+        else {
+            return Verdict::Unknown;
+        };
+        let allowed = kinds.into_iter().fold(Self::NONE, Self::and);
+        match (self.among(allowed) == self, self.meets(allowed)) {
             (true, _) => Verdict::Fits,
             (false, true) => Verdict::Unknown,
             (false, false) => {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::kinds::Kinds;
 use super::{Draft, Judge, Known, Verdict, count, equal, list};
+use crate::types::Kinds;
 use crate::value::counted;
 
 /// The known elements of a list.

@@ -16,8 +16,8 @@ pub use known::{Known, KnownField, placed_field};
 
 use super::Violation;
 use super::read::decode_percent;
+use crate::types::Kinds;
 use crate::types::Type;
-use kinds::Kinds;
 use objects::Subject;
 
 /// Maximum number of schemas judged for one value; beyond it the verdict is `Unknown`.
@@ -278,7 +278,7 @@ impl<'s> Judge<'s> {
         match keyword {
             "$ref" => self.reference(expected, known),
             "$dynamicRef" if latest => Verdict::Unknown,
-            "type" => Kinds::of(known).named(expected),
+            "type" => Kinds::of(known).judged(expected),
             "enum" => equal::listed(known, expected),
             "const" => equal::constant(known, expected),
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::kinds::Kinds;
 use super::{Draft, Judge, Known, KnownField, Verdict, count, list};
+use crate::types::Kinds;
 use crate::types::{Rest, Type};
 use crate::value::counted;
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Number, Value as Json};
 
-use super::kinds::Kinds;
 use super::{Draft, Judge, Known, Verdict};
+use crate::types::Kinds;
 use crate::types::Type;
 
 impl Judge<'_> {

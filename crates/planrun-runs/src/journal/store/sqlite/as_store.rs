@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rusqlite::OptionalExtension as _;
+
 use super::super::digest::Digest;
-use super::super::failure::JournalError;
+use super::super::failure::{Damage, JournalError};
 use super::super::interface::{Lease, RecordedEvents, Store};
 use super::super::message::{Message, Seen};
 use super::super::pruning::{Prune, Pruned};
@@ -36,19 +38,23 @@ impl Store for Journal {
     }
 
     fn run(&self, prefix: &str) -> Result<RunRow, JournalError> {
-        Self::run(self, prefix)
+        self.inner.resolve(prefix)
     }
 
     fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError> {
-        Self::runs(self, filter)
+        self.inner.list(filter)
     }
 
     fn is_driven(&self, row: &RunRow) -> bool {
-        Self::is_driven(self, row)
+        row.holder
+            .as_ref()
+            .is_some_and(|holder| self.inner.is_driven(holder))
     }
 
     fn wait_released(&self, run: &str) {
-        Self::wait_released(self, run);
+        if let Some(commits) = self.inner.commits() {
+            commits.queue.wait_released(run);
+        }
     }
 
     fn events(&self, run: &str, from: u64) -> Result<RecordedEvents, JournalError> {
@@ -56,27 +62,39 @@ impl Store for Journal {
     }
 
     fn pinned(&self, run: &str) -> Result<Vec<u8>, JournalError> {
-        Self::pinned(self, run)
+        self.blob(self.inner.row(run)?.1.pinned)
     }
 
     fn values(&self, run: &str) -> Result<Vec<Digest>, JournalError> {
-        Self::values(self, run)
+        let (id, row) = self.inner.row(run)?;
+        self.inner.values(id, row.pinned)
     }
 
     fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
-        Self::blob(self, digest)
+        let select = "SELECT bytes FROM blobs WHERE digest = ?";
+        let bytes: Option<Vec<u8>> = self.inner.read(|connection| {
+            connection
+                .prepare_cached(select)?
+                .query_row([digest], |row| row.get(0))
+                .optional()
+        })?;
+        let bytes = bytes.ok_or(JournalError::NoValue { digest })?;
+        if Digest::of(&bytes) == digest {
+            return Ok(bytes);
+        }
+        Err(self.inner.damaged(Damage::Value { digest }))
     }
 
     fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
-        Self::post(self, run, text)
+        self.inner.post(run, text)
     }
 
     fn post_all(&self, run: &str, texts: &[String], seen: Seen) -> Result<bool, JournalError> {
-        Self::post_all(self, run, texts, seen)
+        self.inner.post_all(run, texts, seen)
     }
 
     fn inbox(&self, run: &str) -> Result<Vec<Message>, JournalError> {
-        Self::inbox(self, run)
+        self.inner.inbox(run)
     }
 
     fn cache(&self) -> Arc<dyn ResultCache> {
@@ -84,11 +102,11 @@ impl Store for Journal {
     }
 
     fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError> {
-        Self::prunable(self, prune)
+        self.inner.prunable(prune)
     }
 
     fn prune(&self, prune: Prune, kept: &BTreeSet<String>) -> Result<Pruned, JournalError> {
-        Self::prune(self, prune, kept)
+        self.inner.prune(prune, kept)
     }
 
     fn delete(&self, run: &str) -> Result<Pruned, JournalError> {
@@ -96,6 +114,6 @@ impl Store for Journal {
     }
 
     fn compact(&self) -> Result<(), JournalError> {
-        Self::compact(self)
+        self.inner.compact()
     }
 }

@@ -126,7 +126,7 @@ fn advance(
                 target.last,
                 target.head,
                 until,
-                summary.state,
+                summary.state.name(),
                 summary.ended,
                 summary.error,
                 summary.note,

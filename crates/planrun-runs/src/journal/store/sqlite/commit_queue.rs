@@ -61,7 +61,7 @@ impl fmt::Debug for CommitQueue {
     }
 }
 
-/// What is needed to write.
+/// The state of the writer thread.
 pub(super) struct Writer {
     connection: Connection,
     path: PathBuf,
@@ -215,7 +215,7 @@ impl Writer {
                 Err(_) => is_complete = false,
             }
         }
-        // What could not be read is read at the next check.
+        // Messages that could not be read are retried at the next check.
         if is_complete {
             self.version = Some(version);
         }

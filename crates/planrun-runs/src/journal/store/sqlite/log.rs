@@ -25,7 +25,7 @@ impl Log for SqliteLease {
         Self::summary(
             self,
             queue::Summary {
-                state: state.name().to_owned(),
+                state,
                 ended: state.is_ended(),
                 error: summary.error.clone(),
                 note: summary.note.clone(),

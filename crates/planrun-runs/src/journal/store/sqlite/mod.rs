@@ -20,7 +20,6 @@ mod schema;
 mod sqlite_lease;
 mod writer_thread;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +28,7 @@ use std::{fmt, io};
 use parking_lot::Mutex;
 use planrun_lang::protocol::run_id_fault;
 use planrun_tools::host::Host;
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use granted_lease::GrantedLease;
 
@@ -37,13 +36,10 @@ pub use events::Events;
 pub use queue::{Durable, Summary};
 pub use sqlite_lease::SqliteLease;
 
-use super::digest::Digest;
 use super::export::{Exported, export};
 use super::failure::{Damage, JournalError};
-use super::message::{Message, Seen};
 use super::nanos;
-use super::pruning::{Prune, Pruned};
-use super::run_row::{Created, Filter, NewRun, RunRow};
+use super::run_row::{Created, NewRun, RunRow};
 use commit_queue::CommitQueue;
 use lease::Creation;
 use process::Machine;
@@ -209,13 +205,6 @@ impl Journal {
         self.begin(self.inner.take_lease(run, &driver)?)
     }
 
-    /// Waits until a dropped lease of this process is released.
-    pub fn wait_released(&self, run: &str) {
-        if let Some(commits) = self.inner.commits() {
-            commits.queue.wait_released(run);
-        }
-    }
-
     fn begin(&self, lease: GrantedLease) -> Result<SqliteLease, JournalError> {
         let mut writer = self.inner.writer.lock();
         let writer = self.inner.started(&mut writer)?;
@@ -224,30 +213,6 @@ impl Journal {
             Arc::clone(&writer.commits),
             lease,
         ))
-    }
-
-    /// Returns the run with this id, or the only one whose id begins with it.
-    ///
-    /// # Errors
-    /// `NotFound`, `Ambiguous`; otherwise an error of the file.
-    pub fn run(&self, prefix: &str) -> Result<RunRow, JournalError> {
-        self.inner.resolve(prefix)
-    }
-
-    /// Returns the runs that pass the filter, newest first.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read.
-    pub fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError> {
-        self.inner.list(filter)
-    }
-
-    /// Returns true if the holder of a run is alive, as far as that can be determined.
-    #[must_use]
-    pub fn is_driven(&self, row: &RunRow) -> bool {
-        row.holder
-            .as_ref()
-            .is_some_and(|holder| self.inner.is_driven(holder))
     }
 
     /// Returns the events of a run, given by its full id, from this number on. Each is verified by the chain before it
@@ -259,98 +224,12 @@ impl Journal {
         Events::of(Arc::clone(&self.inner), run, from)
     }
 
-    /// Returns the pinned document of a run, given by its full id.
-    ///
-    /// # Errors
-    /// `NotFound`, `Damaged`; otherwise an error of the file.
-    pub fn pinned(&self, run: &str) -> Result<Vec<u8>, JournalError> {
-        self.blob(self.inner.row(run)?.1.pinned)
-    }
-
-    /// Returns the hashes of the values of a run, given by its full id, beginning with the pinned document.
-    ///
-    /// # Errors
-    /// `NotFound`; otherwise an error of the file.
-    pub fn values(&self, run: &str) -> Result<Vec<Digest>, JournalError> {
-        let (id, row) = self.inner.row(run)?;
-        self.inner.values(id, row.pinned)
-    }
-
-    /// Returns the value with this hash.
-    ///
-    /// # Errors
-    /// `NoValue`, `Damaged`; otherwise an error of the file.
-    pub fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
-        let select = "SELECT bytes FROM blobs WHERE digest = ?";
-        let bytes: Option<Vec<u8>> = self.inner.read(|connection| {
-            connection
-                .prepare_cached(select)?
-                .query_row([digest], |row| row.get(0))
-                .optional()
-        })?;
-        let bytes = bytes.ok_or(JournalError::NoValue { digest })?;
-        if Digest::of(&bytes) == digest {
-            return Ok(bytes);
-        }
-        Err(self.inner.damaged(Damage::Value { digest }))
-    }
-
     /// As [`export`] of this journal.
     ///
     /// # Errors
     /// As [`export`].
     pub fn export(&self, run: &str, writer: &mut impl io::Write) -> Result<Exported, JournalError> {
         export(self, run, writer)
-    }
-
-    /// Sends a message to a run, given by its full id, whichever process drives it. Returns the number of the message.
-    ///
-    /// # Errors
-    /// `NotFound`; otherwise an error of the file.
-    pub fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
-        self.inner.post(run, text)
-    }
-
-    /// Sends all of these messages to a run, given by its full id, or none. Returns false if the run has progressed
-    /// beyond `seen`.
-    ///
-    /// # Errors
-    /// `NotFound`; otherwise an error of the file.
-    pub fn post_all(&self, run: &str, texts: &[String], seen: Seen) -> Result<bool, JournalError> {
-        self.inner.post_all(run, texts, seen)
-    }
-
-    /// Returns the messages to a run, given by its full id, that are not yet part of its events, oldest first.
-    ///
-    /// # Errors
-    /// `NotFound`; otherwise an error of the file.
-    pub fn inbox(&self, run: &str) -> Result<Vec<Message>, JournalError> {
-        self.inner.inbox(run)
-    }
-
-    /// Returns the runs that [`Self::prune`] would delete, newest first.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read.
-    pub fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError> {
-        self.inner.prunable(prune)
-    }
-
-    /// Deletes runs that have ended and are not driven, and values that no run refers to any more.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be written. What was deleted before remains deleted.
-    pub fn prune(&self, prune: Prune, kept: &BTreeSet<String>) -> Result<Pruned, JournalError> {
-        self.inner.prune(prune, kept)
-    }
-
-    /// Releases the space of deleted runs to the disk, so that nothing of them remains in the file or next to it. This
-    /// rewrites the file, and other processes have to wait.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be rewritten. It is then unchanged.
-    pub fn compact(&self) -> Result<(), JournalError> {
-        self.inner.compact()
     }
 }
 

@@ -52,7 +52,7 @@ fn node(host: &dyn Host) -> String {
     host.variable("COMPUTERNAME").unwrap_or_default()
 }
 
-/// What is known of a driver.
+/// Whether a driver is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Liveness {
     Alive,

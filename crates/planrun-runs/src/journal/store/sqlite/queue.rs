@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::protocol::RunState;
 use tokio::sync::watch;
 
 // The tests below run threads in many orders, which requires the model of `shuttle`. No other unit test may create a
@@ -35,7 +36,7 @@ pub struct Durable {
 /// The state of a run, for lists of runs. Times are in nanoseconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    pub state: String,
+    pub state: RunState,
     /// Whether the run has ended, so that it may be deleted.
     pub ended: bool,
     /// Class of its error.
@@ -49,7 +50,7 @@ pub struct Summary {
     pub steps_all: Option<u64>,
 }
 
-/// What a driver passes to the writer at once.
+/// The work that a driver passes to the writer at once.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     /// Lines, each with a line feed.
@@ -122,7 +123,7 @@ impl From<GrantedLease> for Target {
     }
 }
 
-/// What the writer has to write for one run.
+/// The work of the writer for one run.
 #[derive(Debug)]
 pub(super) struct Work {
     pub key: u64,
@@ -657,8 +658,7 @@ mod tests {
         });
     }
 
-    /// What a driver has passed on is in the next commit, no matter how much others pass on: nothing waits for two
-    /// commits.
+    /// The work of a driver is in the next commit, no matter how much others pass on: nothing waits for two commits.
     #[test]
     fn every_commit_has_all_that_waits() {
         shuttle::check_random(

@@ -1,5 +1,6 @@
 //! The rows of runs, and lists of runs.
 
+use planrun_lang::protocol::RunState;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
@@ -79,7 +80,12 @@ fn select(filter: &Filter) -> (String, Vec<Value>) {
     }
     let states = format!("state IN ({})", vec!["?"; filter.states.len()].join(", "));
     if !filter.states.is_empty() {
-        parameters.extend(filter.states.iter().cloned().map(Value::from));
+        parameters.extend(
+            filter
+                .states
+                .iter()
+                .map(|state| state.name().to_owned().into()),
+        );
         conditions.push(&states);
     }
     if let Some(since) = filter.since {
@@ -132,7 +138,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         plan: row.get(2)?,
         created_at: moment(5)?,
         updated_at: moment(6)?,
-        state: row.get(7)?,
+        state: RunState::find(&row.get::<_, String>(7)?),
         ended: row.get(8)?,
         error: row.get(9)?,
         note: row.get(10)?,
@@ -185,7 +191,7 @@ mod tests {
             ),
             (
                 Filter {
-                    states: vec!["paused".into()],
+                    states: vec![RunState::Paused],
                     ..Filter::default()
                 },
                 "runs_by_state",

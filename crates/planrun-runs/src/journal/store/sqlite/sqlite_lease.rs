@@ -196,7 +196,7 @@ impl SqliteLease {
     /// As [`Self::close`].
     pub(super) fn release(mut self) -> impl Future<Output = Result<(), JournalError>> + Send {
         self.hand_over();
-        // What is pending and the release are one commit.
+        // The pending work and the release are one commit.
         self.commits.queue.close(self.key);
         async move {
             // The writer drops its end of the channel when the lease is released.

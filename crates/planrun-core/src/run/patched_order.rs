@@ -11,7 +11,7 @@ use crate::journal::ReplayState;
 
 /// The order in which the statements of a patched plan have begun.
 #[derive(Debug, Default)]
-pub(super) struct Overtaken {
+pub(super) struct PatchedOrder {
     /// By statement, the process in which it has begun; the maximum if it has not. 0 for statements that every later one
     /// waits for.
     begun: Vec<u32>,
@@ -21,7 +21,7 @@ pub(super) struct Overtaken {
     begun_again: BTreeMap<u32, VecDeque<Option<u32>>>,
 }
 
-impl Overtaken {
+impl PatchedOrder {
     /// Compares the processes in which the steps of a patched run have begun. Without a patch, none has overtaken
     /// another.
     pub(super) fn new(program: &Program, replay: Option<&ReplayState>) -> Self {

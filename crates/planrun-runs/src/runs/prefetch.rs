@@ -13,7 +13,7 @@ type Unavailable = BTreeMap<Arc<str>, String>;
 
 /// Connections and reads that a run takes over.
 #[derive(Clone, Default)]
-pub(super) struct Begun {
+pub(super) struct Prefetch {
     /// The tools that were called or asked for their contracts, whose connections stay open.
     tools: Arc<OnceLock<Arc<Catalog>>>,
     /// The servers that could not be used when contracts were last compared.
@@ -22,7 +22,7 @@ pub(super) struct Begun {
     pub(super) reads: Option<Arc<EarlyReads>>,
 }
 
-impl Begun {
+impl Prefetch {
     /// Creates a value that only has these reads.
     pub(super) fn with(reads: Arc<EarlyReads>) -> Self {
         Self {

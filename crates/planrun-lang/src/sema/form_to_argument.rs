@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::expr::{Code, LinkOp, Op, ReadKind};
 use super::plan::{
-    Block, Call, Input, InputField, Node, NodeId, NodeKind, PassedOn, Plan, PlanParameter, Step,
-    StepKind, Target,
+    Block, Call, Input, InputField, Node, NodeId, NodeKind, PassedArgument, Plan, PlanParameter,
+    Step, StepKind, Target,
 };
 use super::scope::Place;
 use crate::call::sensitive_arguments;
@@ -55,7 +55,7 @@ pub(super) fn record_passed_arguments(
     let mut reader = ReadFinder {
         blocks,
         plans,
-        watched: Watched::Parameters(&names),
+        watched: WatchedSlots::Parameters(&names),
         found: Vec::new(),
     };
     reader.read((&body.nodes, 0), 0, &|node| node.guard.is_empty(), true);
@@ -66,7 +66,7 @@ pub(super) fn record_passed_arguments(
         else {
             continue;
         };
-        let same = |other: &&mut PassedOn| {
+        let same = |other: &&mut PassedArgument| {
             Arc::ptr_eq(&other.signature, &to.signature) && other.argument == to.argument
         };
         match parameter.passed_on.iter_mut().find(same) {
@@ -90,10 +90,10 @@ fn form_of(node: &mut Node) -> Option<&mut Input> {
 /// A field of a form, or a parameter of a plan, that is passed unchanged as an argument of a tool.
 struct Passed {
     name: Arc<str>,
-    to: PassedOn,
+    to: PassedArgument,
 }
 
-impl PassedOn {
+impl PassedArgument {
     fn annotate(&self, field: &mut InputField) -> Option<Diagnostic> {
         let labelled = sensitive_arguments(&self.signature, &Value::Null);
         let secret = labelled
@@ -147,14 +147,14 @@ impl PassedOn {
 
 /// The values whose uses are searched. They are in the frame of the statements that are read first.
 #[derive(Clone, Copy)]
-enum Watched<'b> {
+enum WatchedSlots<'b> {
     /// The fields of the form in this slot.
     Form(u32),
     /// The parameters of a plan, each in the slot of its index.
     Parameters(&'b [Arc<str>]),
 }
 
-impl Watched<'_> {
+impl WatchedSlots<'_> {
     fn slots(self) -> std::ops::Range<u32> {
         match self {
             Self::Form(slot) => slot..slot + 1,
@@ -167,7 +167,7 @@ impl Watched<'_> {
 struct ReadFinder<'b> {
     blocks: &'b [Block],
     plans: &'b [Arc<Plan>],
-    watched: Watched<'b>,
+    watched: WatchedSlots<'b>,
     found: Vec<Passed>,
 }
 
@@ -189,7 +189,7 @@ fn passed_on(
     let mut reader = ReadFinder {
         blocks,
         plans,
-        watched: Watched::Form(slot),
+        watched: WatchedSlots::Form(slot),
         found: Vec::new(),
     };
     let around = |node: &Node| node.guard.iter().all(|atom| form.guard.contains(atom));
@@ -268,7 +268,7 @@ impl ReadFinder<'_> {
             };
             match &call.target {
                 Target::Tool(signature) => {
-                    let to = PassedOn {
+                    let to = PassedArgument {
                         signature: signature.clone(),
                         argument: argument.clone(),
                         always,
@@ -281,7 +281,7 @@ impl ReadFinder<'_> {
                         .and_then(|all| all.iter().find(|parameter| parameter.name == *argument));
                     let further = parameter.map_or(&[][..], |parameter| &parameter.passed_on);
                     self.found.extend(further.iter().map(|to| {
-                        let to = PassedOn {
+                        let to = PassedArgument {
                             always: always && to.always,
                             ..to.clone()
                         };
@@ -298,7 +298,7 @@ impl ReadFinder<'_> {
     /// Returns the name of the watched value that an expression consists of.
     fn name(&self, code: &Code, up: u16) -> Option<Arc<str>> {
         match (self.watched, &code.root.op) {
-            (Watched::Form(slot), Op::Path { base, links }) => {
+            (WatchedSlots::Form(slot), Op::Path { base, links }) => {
                 let ([link], Op::Place(place)) = (links.as_slice(), &base.op) else {
                     return None;
                 };
@@ -311,10 +311,10 @@ impl ReadFinder<'_> {
                 };
                 (*place == Place { up, slot }).then(|| field.clone())
             }
-            (Watched::Parameters(names), Op::Place(place)) if place.up == up => {
+            (WatchedSlots::Parameters(names), Op::Place(place)) if place.up == up => {
                 names.get(place.slot as usize).cloned()
             }
-            (Watched::Form(_) | Watched::Parameters(_), _) => None,
+            (WatchedSlots::Form(_) | WatchedSlots::Parameters(_), _) => None,
         }
     }
 }
