@@ -278,7 +278,8 @@ impl Pinned {
 }
 
 fn is_plan(file: &str) -> bool {
-    file.ends_with(".plan") || file.ends_with(json::ENDING)
+    let mut endings = [".plan", json::ENDING].into_iter();
+    endings.any(|ending| file.ends_with(ending))
 }
 
 fn relocated(pins: &Pins, place: &dyn Fn(&Path) -> PathBuf) -> Pins {
