@@ -57,10 +57,11 @@ impl Redactor {
     /// Adds a sensitive text: the text, and the secrets that it contains, as in `Bearer TOKEN` and in addresses. Returns
     /// false if one of them is too short to be recognized.
     pub fn add(&mut self, text: &str) -> bool {
-        let parts = secret_parts(text);
-        parts
-            .iter()
-            .fold(true, |known, part| self.insert(part) && known)
+        let mut known = true;
+        for part in secret_parts(text) {
+            known &= self.insert(&part);
+        }
+        known
     }
 
     /// Adds a secret, exactly as it is.

@@ -50,8 +50,9 @@ fn secrets(case: &Case, played: &Played) -> Redactor {
         .iter()
         .map(|call| (&call.signature, &call.arguments));
     for (signature, arguments) in answered.chain(others) {
-        let paths = sensitive_arguments(signature, arguments);
-        paths.iter().for_each(|path| add(arguments, path));
+        for path in sensitive_arguments(signature, arguments) {
+            add(arguments, &path);
+        }
     }
     secrets
 }
