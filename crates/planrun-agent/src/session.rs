@@ -371,7 +371,7 @@ mod tests {
     fn no_round_of_several_processes_at_once_is_lost() {
         let folder = tempfile::tempdir().unwrap();
         let sessions = Sessions::of(Arc::new(RealHost), folder.path().to_owned());
-        let saves = || {
+        let conversation = || {
             let mut saved = 0;
             for _ in 0..40 {
                 let mut session = sessions.open("one").unwrap();
@@ -384,11 +384,11 @@ mod tests {
             }
             saved
         };
-        let saved: usize = thread::scope(|scope| {
-            let savers = [(); 4].map(|()| scope.spawn(saves));
+        let rounds: usize = thread::scope(|scope| {
+            let savers = [(); 4].map(|()| scope.spawn(conversation));
             savers.map(|saver| saver.join().unwrap()).iter().sum()
         });
-        assert_eq!(sessions.open("one").unwrap().messages.len(), saved);
+        assert_eq!(sessions.open("one").unwrap().messages.len(), rounds);
     }
 
     #[test]

@@ -282,7 +282,10 @@ impl ServerHandler for Server {
         request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        lock(&self.followed).unfollow(&request.uri);
+        let followed = self.followed.clone();
+        // The runs that the client follows may be read just now.
+        let unfollow = move |_: &Arc<PlanMode>| lock(&followed).unfollow(&request.uri);
+        blocking(&self.mode, unfollow).await;
         Ok(())
     }
 

@@ -205,31 +205,7 @@ impl PlanMode {
             return self.run_text(plan, inputs, run_mode, client).await;
         }
         let name = name.to_owned();
-        blocking(self, move |mode| mode.no_tool(&name, &inputs)).await
-    }
-
-    /// Refuses a call of a tool that only plans can call, or that does not exist.
-    fn no_tool(&self, name: &str, inputs: &Map<String, Json>) -> Result<Reply, Reply> {
-        let index = self.planrun.workspace()?.catalog(None);
-        let mut paths = index.signatures().map(|tool| tool.path());
-        if let Some(path) = paths.find(|path| path == name) {
-            let given: Vec<String> = inputs
-                .iter()
-                .map(|(name, value)| format!("{name}: {value}"))
-                .collect();
-            return Err(Reply::Failed(format!(
-                "Nothing was called. Plans call {path}: run(plan: \"step r = {path}({}) reply r\")",
-                given.join(", ").replace('"', "\\\"")
-            )));
-        }
-        let own = definitions();
-        let near = closest(name, own.iter().map(|one| one.name.as_str()));
-        let near = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
-        let name = visible_line(name);
-        Err(Reply::Unknown(format!(
-            "There is no tool `{}`.{near} `search` finds what plans can call.",
-            cut(&name, 80)
-        )))
+        blocking(self, move |mode| no_tool(&mode.planrun, &name, &inputs)).await
     }
 }
 
@@ -248,4 +224,28 @@ impl Answers for PlanMode {
         let recorded = self.planrun.recorded(run).ok()?;
         Some(recorded.text().to_owned())
     }
+}
+
+/// Refuses a call of a tool that only plans can call, or that does not exist.
+fn no_tool(planrun: &Planrun, name: &str, inputs: &Map<String, Json>) -> Result<Reply, Reply> {
+    let index = planrun.workspace()?.catalog(None);
+    let mut paths = index.signatures().map(|tool| tool.path());
+    if let Some(path) = paths.find(|path| path == name) {
+        let given: Vec<String> = inputs
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        return Err(Reply::Failed(format!(
+            "Nothing was called. Plans call {path}: run(plan: \"step r = {path}({}) reply r\")",
+            given.join(", ").replace('"', "\\\"")
+        )));
+    }
+    let own = definitions();
+    let near = closest(name, own.iter().map(|one| one.name.as_str()));
+    let near = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
+    let name = visible_line(name);
+    Err(Reply::Unknown(format!(
+        "There is no tool `{}`.{near} `search` finds what plans can call.",
+        cut(&name, 80)
+    )))
 }

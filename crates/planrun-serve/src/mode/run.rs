@@ -60,6 +60,36 @@ struct Prepared {
     base: Option<Base>,
 }
 
+impl Prepared {
+    /// Checks a plan that is to be run, and reads the run that it repairs.
+    fn of(mode: &PlanMode, text: &str, run_mode: &RunMode) -> Result<Self, Reply> {
+        let plan = mode.checked(text)?;
+        let bounds = plan.bounds(None);
+        let grant = required_grant(&plan.plan, &bounds);
+        if let Some(grant) = grant.as_ref().filter(|_| run_mode.only_reads) {
+            let tools: Vec<&str> = grant.calls.iter().map(|calls| &*calls.tool).collect();
+            return Err(Reply::Failed(format!(
+                "Nothing was called. `read` takes plans that change nothing, and this one may call {}: use `run`, which asks \
+                 the person once.",
+                visible_line(&tools.join(", "))
+            )));
+        }
+        let base = match &run_mode.base {
+            Some(run) => {
+                mode.require_visible(run)?;
+                Some(Handle::current().block_on(mode.planrun.base(run))?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            plan,
+            bounds,
+            grant,
+            base,
+        })
+    }
+}
+
 /// What a run that is not driven here waits for.
 enum Standing {
     Ended(Box<Outcome>),
@@ -69,6 +99,29 @@ enum Standing {
     Idle,
     /// Nothing, and only a person may resume it; with its status.
     OfPerson(String),
+}
+
+impl Standing {
+    /// Returns what a run that is not driven here waits for, according to its journal.
+    fn of(mode: &PlanMode, run: &str) -> Result<Self, Error> {
+        let summary = mode.planrun.run(run)?;
+        if summary.state.is_some_and(RunState::is_ended) {
+            mode.pages.keep(run, |_| false);
+            let outcome = mode.planrun.recorded(run)?.outcome();
+            return Ok(Self::Ended(Box::new(Handle::current().block_on(outcome)?)));
+        }
+        let open = mode.planrun.questions(run)?.questions();
+        mode.pages
+            .keep(run, |path| open.iter().any(|(own, _)| **own == *path));
+        Ok(match open.into_iter().next() {
+            Some((path, question)) => {
+                Self::Asks(PendingQuestion::new(run, &path, Arc::new(question)))
+            }
+            None if summary.driven => Self::DrivenElsewhere,
+            None if mode.planrun.recorded(run)?.is_by_model() => Self::Idle,
+            None => Self::OfPerson(summary.status().to_owned()),
+        })
+    }
 }
 
 /// How a call waits for a run.
@@ -160,7 +213,7 @@ impl PlanMode {
         client: Arc<dyn Client>,
     ) -> Result<Reply, Reply> {
         let format = run_mode.format;
-        let prepared = blocking(self, move |mode| mode.prepared(&text, &run_mode));
+        let prepared = blocking(self, move |mode| Prepared::of(mode, &text, &run_mode));
         let Prepared {
             plan,
             bounds,
@@ -200,34 +253,6 @@ impl PlanMode {
         self.wait_for_run(&run, client, options).await
     }
 
-    /// Checks a plan that is to be run, and reads the run that it repairs.
-    fn prepared(&self, text: &str, run_mode: &RunMode) -> Result<Prepared, Reply> {
-        let plan = self.checked(text)?;
-        let bounds = plan.bounds(None);
-        let grant = required_grant(&plan.plan, &bounds);
-        if let Some(grant) = grant.as_ref().filter(|_| run_mode.only_reads) {
-            let tools: Vec<&str> = grant.calls.iter().map(|calls| &*calls.tool).collect();
-            return Err(Reply::Failed(format!(
-                "Nothing was called. `read` takes plans that change nothing, and this one may call {}: use `run`, which asks \
-                 the person once.",
-                visible_line(&tools.join(", "))
-            )));
-        }
-        let base = match &run_mode.base {
-            Some(run) => {
-                self.require_visible(run)?;
-                Some(Handle::current().block_on(self.planrun.base(run))?)
-            }
-            None => None,
-        };
-        Ok(Prepared {
-            plan,
-            bounds,
-            grant,
-            base,
-        })
-    }
-
     /// Waits for a run and asks its questions through the client, as long as the answer to the call is needed.
     pub(super) async fn wait_for_run(
         self: &Arc<Self>,
@@ -262,7 +287,7 @@ impl PlanMode {
                 }
             }
             let id = run.to_owned();
-            let reply = match blocking(self, move |mode| mode.standing(&id)).await? {
+            let reply = match blocking(self, move |mode| Standing::of(mode, &id)).await? {
                 Standing::Ended(outcome) => Some(reply_for(&outcome, options.format)),
                 Standing::Asks(question) => {
                     self.ask_or_wait(question, client, options, &mut asked)
@@ -285,29 +310,6 @@ impl PlanMode {
                 return Ok(reply);
             }
         }
-    }
-
-    /// Returns what a run that is not driven here waits for, according to its journal.
-    fn standing(&self, run: &str) -> Result<Standing, Error> {
-        let summary = self.planrun.run(run)?;
-        if summary.state.is_some_and(RunState::is_ended) {
-            self.pages.keep(run, |_| false);
-            let outcome = self.planrun.recorded(run)?.outcome();
-            return Ok(Standing::Ended(Box::new(
-                Handle::current().block_on(outcome)?,
-            )));
-        }
-        let open = self.planrun.questions(run)?.questions();
-        self.pages
-            .keep(run, |path| open.iter().any(|(own, _)| **own == *path));
-        Ok(match open.into_iter().next() {
-            Some((path, question)) => {
-                Standing::Asks(PendingQuestion::new(run, &path, Arc::new(question)))
-            }
-            None if summary.driven => Standing::DrivenElsewhere,
-            None if self.planrun.recorded(run)?.is_by_model() => Standing::Idle,
-            None => Standing::OfPerson(summary.status().to_owned()),
-        })
     }
 
     /// Resumes a run of a model's plan that no process drives and that has no open question. Returns a reply if the run
