@@ -270,6 +270,7 @@ fn the_steps_of_a_run_are_counted_while_it_is_driven() {
         step a = desk.look(id: \"ok\")
         step f = input \"Which?\" -> { n: int }
         step w = sys.sleep(duration: 150ms)
+            after f
         step m = desk.mail(to: \"x\")
         step b = desk.look(id: \"slow\")
         reply b.n }";

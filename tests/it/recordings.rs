@@ -352,7 +352,7 @@ fn secrets_are_in_no_recording_and_the_marks_replay() {
     let text = read(&place, "run.yaml");
     assert!(
         text.starts_with(
-            "# To use it in a test of `welcome`, save it next to the plan as recordings/"
+            "# To use it in a test of `welcome`, save it next to the file with the test as recordings/"
         ),
         "{text}"
     );

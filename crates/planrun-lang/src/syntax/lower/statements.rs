@@ -258,15 +258,12 @@ fn lower_junk_statement(
 /// Guesses by its first words the statement that a damaged text was meant to be: `let x …`, `task x …`, `stpe x = …`,
 /// `x = …`.
 fn declared(text: &str, head: Span) -> Option<StatementKind> {
+    let head = without_doubled_word(text, head);
     let slice = text.get(head.range()).unwrap_or("");
     let mut words = slice.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_'));
     let first = words.next()?;
     let keyword = first.trim_end();
     let second = words.next().unwrap_or("");
-    if second.trim_end() == keyword && STATEMENT_WORDS.contains(&keyword) {
-        let rest = Span::new(head.start as usize + first.len(), head.end as usize);
-        return declared(text, rest);
-    }
     let named = |word: &str, at: usize| {
         let word = word.trim_end_matches(|c: char| !(c.is_alphanumeric() || c == '_'));
         let starts = word.starts_with(|c: char| c.is_alphabetic() || c == '_');
@@ -278,7 +275,8 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
         .get(first.len() + second.trim_end().len()..)
         .unwrap_or("")
         .trim_start();
-    let is_task = behind_second.starts_with('"') && misspelt(keyword, ["task"]).is_some();
+    let is_task =
+        behind_second.starts_with('"') && keyword != "ask" && misspelt(keyword, ["task"]).is_some();
     match keyword {
         _ if is_task => name.map(|name| undefined_task(name, head)),
         "let" => name.map(|name| StatementKind::Let {
@@ -305,6 +303,19 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
                 clauses: Vec::new(),
             })))
         }
+    }
+}
+
+/// Returns the span without its first word if that is the beginning of a statement, written twice.
+fn without_doubled_word(text: &str, head: Span) -> Span {
+    let slice = text.get(head.range()).unwrap_or("");
+    let mut words = slice.split_whitespace();
+    match (words.next(), words.next()) {
+        (Some(first), Some(second)) if first == second && STATEMENT_WORDS.contains(&first) => {
+            let rest = slice.get(first.len()..).unwrap_or("").trim_start();
+            Span::new(head.end as usize - rest.len(), head.end as usize)
+        }
+        _ => head,
     }
 }
 
