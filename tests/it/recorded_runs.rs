@@ -269,10 +269,11 @@ fn the_steps_of_a_run_are_counted_while_it_is_driven() {
     let plan = "use desk, sys plan p() -> int {
         step a = desk.look(id: \"ok\")
         step f = input \"Which?\" -> { n: int }
-        step w = sys.sleep(duration: 150ms)
-            after f
         step m = desk.mail(to: \"x\")
+        step w = sys.sleep(duration: 150ms)
+            after m
         step b = desk.look(id: \"slow\")
+            after w
         reply b.n }";
     fs::write(place.path().join("b.plan"), plan).unwrap();
     let listed = || run_in(&place, &["runs", "list", "--format", "json"]).json()["runs"][0].clone();
