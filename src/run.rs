@@ -6,8 +6,8 @@
 //!
 //! ```
 //! use planrun::check::PlanText;
-//! use planrun::run::{Addressee, CancelOptions, EventOptions, ResumeOptions, RunFilter, RunOptions, RunState, SubmittedAnswer};
-//! use planrun::run::{RunState, Silence};
+//! use planrun::run::{Addressee, CancelOptions, EventOptions, ResumeOptions, RunFilter, RunOptions};
+//! use planrun::run::{RunState, Silence, SubmittedAnswer};
 //! use planrun::{ErrorKind, Planrun};
 //! use serde_json::{Map, json};
 //!

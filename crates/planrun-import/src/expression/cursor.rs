@@ -30,7 +30,7 @@ impl<'t> Cursor<'t> {
         self.tokens.get(self.at + 1)
     }
 
-    /// Returns the token that many places before the next one.
+    /// Returns the token `places` before the next one; 1 is the latest.
     pub fn before(&self, places: usize) -> Option<&'t Token> {
         self.tokens.get(self.at.checked_sub(places)?)
     }

@@ -13,7 +13,7 @@ struct Limit {
     own: Option<u64>,
     project: Option<u64>,
     least: fn(&Subject<'_>) -> u64,
-    /// The counted thing, and the verb for a run that uses it.
+    /// The noun for what is counted, and the verb that a run does with it.
     counts: (&'static str, &'static str),
     more: &'static str,
     /// Names the limit of the plan and that of the project.
