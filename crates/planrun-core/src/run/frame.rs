@@ -456,8 +456,8 @@ impl Frame {
         }
     }
 
-    /// Frees the state that only a running frame needs. An `undo` or a `verify` may still read its values, and the errors of those
-    /// that have none.
+    /// Frees the state that only a running frame needs. An `undo` or a `verify` may still read the values of its
+    /// statements, and the errors of those that have no value.
     pub(super) fn free_flow_state(&mut self) {
         self.waiting = Waiting::default();
         self.condition_errors = BTreeMap::new();

@@ -16,8 +16,8 @@ type PlanCall<'p> = (&'p str, usize);
 impl Plan {
     /// Returns a text for each named statement of the body, by name, including those in a `parallel`; statements with
     /// the same text do the same. The text covers nested statements, the conditions of the `if`s around the statement,
-    /// the types that it names, and every plan that it calls, directly or indirectly. Documentation, layout, and the order of clauses and
-    /// arguments do not affect it.
+    /// the types that it names, and every plan that it calls, directly or indirectly. Documentation, layout, and the
+    /// order of clauses and arguments do not affect it.
     #[must_use]
     pub fn definitions(&self) -> BTreeMap<String, String> {
         let mut digests = Digests::default();
