@@ -89,7 +89,7 @@ pub(super) fn print_open_questions(outcome: &Outcome, terminal: Terminal) {
         ));
     }
     for path in &outcome.unused_answers {
-        terminal.error(&format!(
+        terminal.warning(&format!(
             "`--answer {}` was not used: no question asked for it",
             visible_line(path)
         ));

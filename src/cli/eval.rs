@@ -116,6 +116,12 @@ mod tests {
             r#"{"error":{"class":"validation.expression","message":"line 1, column 6: `and` is not an operator here; write `&&`"}}"#
         );
         assert!(
+            run("1 if true else 2", None, false)
+                .unwrap()
+                .text
+                .contains("`condition ? one : other`")
+        );
+        assert!(
             run("nme", Some(r#"{"name": 1}"#), false)
                 .unwrap()
                 .text

@@ -1,5 +1,6 @@
 //! The output streams of the program: results on standard output, everything else on standard error.
 
+use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -189,13 +190,22 @@ impl Terminal {
         let _ = stderr.write_all(without_commands(text).as_bytes());
     }
 
-    /// Prints an error message to standard error.
+    /// Prints an error message to standard error, even with `--quiet`.
     pub fn error(&self, text: &str) {
+        self.labelled("error:", "error:".red().bold(), text);
+    }
+
+    /// Prints a warning to standard error, even with `--quiet`.
+    pub fn warning(&self, text: &str) {
+        self.labelled("warning:", "warning:".yellow().bold(), text);
+    }
+
+    fn labelled(&self, label: &str, colored: impl Display, text: &str) {
         let text = visible_text(text);
         if self.color_messages {
-            message(&format!("{} {text}", "error:".red().bold()));
+            message(&format!("{colored} {text}"));
         } else {
-            message(&format!("error: {text}"));
+            message(&format!("{label} {text}"));
         }
     }
 }

@@ -154,6 +154,7 @@ fn has_tests(suite: &Suite) -> bool {
 }
 
 pub(super) fn environment(workspace: &Workspace) -> TestEnvironment {
+    let root = &workspace.project.root;
     TestEnvironment {
         limit: workspace.limit.clone(),
         // The project's default confirmations do not apply: a test answers only the questions that its plan asks.
@@ -161,7 +162,8 @@ pub(super) fn environment(workspace: &Workspace) -> TestEnvironment {
             confirm: Arc::default(),
             ..workspace.defaults()
         },
-        root: workspace.project.root.clone(),
+        // The host of a test resolves no paths, while those of `limit` are resolved already.
+        root: (workspace.host.canonical(root)).unwrap_or_else(|_| root.clone()),
         results: Arc::default(),
     }
 }

@@ -323,6 +323,64 @@ fn tests_that_fail_keep_nothing_and_what_nobody_names_is_told() {
 }
 
 #[test]
+fn the_permissions_of_the_project_hold_however_its_path_is_written() {
+    let text = r#"use fs
+
+plan it(file: string = "data/x.txt") -> string {
+    allow { read: ["data/**"] }
+    step text = fs.read(path: file)
+    reply text
+}
+
+test "allowed" for it {
+    mock fs.read => "hi"
+    expect reply == "hi"
+}
+
+test "not allowed" for it {
+    given { file: "other/x.txt" }
+    mock fs.read => "hi"
+    expect error.class == "denied.policy"
+}
+"#;
+    let project = "allow:\n  read: [\"data/**\"]\n";
+    let folder = folder([("it.plan", text), ("planrun.yaml", project)]);
+    let whole = folder.path().to_string_lossy().into_owned();
+    for path in [".", "it.plan", &whole] {
+        let output = test(folder.path(), &[path]);
+        assert_eq!(output.status, 0, "{path}: {}", output.stdout);
+    }
+}
+
+#[test]
+fn a_run_may_be_woken_hundreds_of_times() {
+    let text = r#"use deploy
+
+tool deploy.health(env: string) -> { ok: bool } read
+
+plan watch() -> bool {
+    step seen = deploy.health(env: "prod")
+        until seen.ok every 5m within 2d
+    reply seen.ok
+}
+
+test "half a day" for watch {
+    mock deploy.health => { ok: false } times 150, then { ok: true }
+    expect reply
+    expect calls(deploy.health) == 151
+}
+
+test "without an end" for watch {
+    mock deploy.health => { ok: false }
+    expect error.class == "transient.timeout"
+}
+"#;
+    let folder = folder([("it.plan", text)]);
+    let output = test(folder.path(), &["."]);
+    assert_eq!(output.status, 0, "{}", output.stdout);
+}
+
+#[test]
 fn what_hangs_on_the_order_is_flaky() {
     let text = r#"use a
 

@@ -24,8 +24,9 @@ use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program};
 use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
 use planrun_runs::journal::{Log, MemoryCache, MemoryLog};
 
-/// Maximum number of processes of a run.
-const MAX_PROCESSES: usize = 100;
+/// Maximum number of processes of a run: one for each wait that suspends it. Each replays the events of those before,
+/// so that the time of a run grows with the square of their number.
+const MAX_PROCESSES: usize = 1000;
 /// Maximum duration of a run, on the clock of the test.
 const MAX_DURATION: Duration = Duration::from_hours(24 * 365 * 20);
 /// The id of runs in tests; jitter and idempotency keys are derived from it.

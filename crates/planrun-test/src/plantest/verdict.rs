@@ -92,16 +92,18 @@ fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagno
             format!("the run does not end: `{step}` was called {calls} times")
         } else if played.processes > 1 {
             format!(
-                "the run does not end: its process died or was woken {} times",
+                "the run has not ended after {} processes, the most that a test supports",
                 played.processes
             )
         } else {
             "the run neither ends nor waits for input".to_owned()
         };
         let finding = Diagnostic::new(&codes::tests::RUN_ENDED, test.span, message);
-        let help = "limit an answer or an outcome that has the call repeated with `times`, or poll less often";
+        let limit = "limit an answer or an outcome that has the call repeated with `times`, or poll less often";
+        let wake = "each wait that suspends the run needs another process: test fewer rounds, or waits of at most a minute";
         faults.push(match played.endless {
-            Some(_) => finding.help(help),
+            Some(_) => finding.help(limit),
+            None if played.processes > 1 => finding.help(wake),
             None => finding,
         });
         return faults;

@@ -266,7 +266,9 @@ fn choice(context: &Context<'_>) -> Option<Hint> {
             note_of("for"),
         ));
     }
-    let value = context.expects(&Expected::Value) && found == "if";
+    // An expression that stands alone has no statement before the `if`.
+    let value = found == "if"
+        && (context.expects(&Expected::Value) || context.expects(&Expected::End));
     let behind = matches!(found, "else" | "then")
         && matches!(
             context.first_text(),
