@@ -309,9 +309,35 @@ fn a_run_that_waits_for_a_signal_tells_how_to_send_it() {
     let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
     let output = run(&["run", "a.plan", "--run-id", "r"]);
     assert_eq!(output.status, 4, "{output:?}");
-    let command = "send it with `planrun runs signal r <NAME>=<JSON>`";
+    let command = "send it with `planrun runs signal r go=<JSON>`";
     assert!(output.stderr.contains(command), "{output:?}");
     assert_eq!(run(&["runs", "signal", "r", "go=3"]).status, 0);
+}
+
+#[test]
+fn a_run_that_waits_for_a_task_tells_what_can_move_it() {
+    let plan = |external: &str, wait: &str| {
+        format!(
+            "plan p() {{\n    task work \"Work\" statuses [open, ready] {external}\n    \
+             step moved = wait for work is ready{wait}\n}}\n"
+        )
+    };
+    let folder = folder([
+        ("outside.plan", plan("external", "")),
+        ("nobody.plan", plan("", "\n        within 30d")),
+    ]);
+    let run = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
+    let outside = run(&["run", "outside.plan", "--run-id", "r"]);
+    let command = "send it with `planrun runs signal r work=ready`";
+    assert!(outside.stderr.contains(command), "{outside:?}");
+    assert_eq!(
+        run(&["runs", "signal", "r", "work=ready", "--resume"]).status,
+        0
+    );
+    let nobody = run(&["run", "nobody.plan", "--run-id", "n"]);
+    assert_eq!(nobody.status, 4, "{nobody:?}");
+    let told = "nothing from outside can bring that about: the wait ends at 20";
+    assert!(nobody.stderr.contains(told), "{nobody:?}");
 }
 
 #[test]

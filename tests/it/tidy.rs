@@ -5,8 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
 
 use regex::Regex;
+use serde_json::Value as Json;
 
 use crate::support::root;
 
@@ -212,7 +215,7 @@ fn crates_use_only_what_they_may() {
     let workspace = CRATES.iter().map(|one| one.name);
     let mut broken = Vec::new();
     for one in CRATES {
-        let used: BTreeSet<String> = one.dependencies().into_iter().collect();
+        let used = one.dependencies();
         let inside = workspace.clone().filter(|name| used.contains(*name));
         let strays = inside.filter(|name| !one.uses.contains(name));
         broken.extend(strays.map(|name| format!("`{}` may not use `{name}`", one.name)));
@@ -234,10 +237,12 @@ fn language_and_core_reach_nothing_outside() {
         r"\btokio\b",
         r"\bstd::(fs|net|env|process)\b",
         r"\bstd::\{[^;]*\b(fs|net|env|process)\b",
-        r"\b(SystemTime|Instant)\b",
+        r"\b(SystemTime|Instant|UNIX_EPOCH)\b",
+        r"\bfastrand::[a-z]|\bRng::new\b",
     ];
     // The checker may use a thread with a larger stack, and a cache of compiled contracts.
-    let concurrent = r"\b(thread|async|await|Mutex|RwLock|mpsc)\b";
+    let concurrent =
+        r"\b(thread|async|await|Mutex|RwLock|Condvar|Barrier|OnceLock|LazyLock|atomic|mpsc)\b";
     let mut broken = Vec::new();
     let pure = CRATES
         .iter()
@@ -762,18 +767,28 @@ impl Crate {
         self.rows.iter().position(|names| names.contains(&module))
     }
 
-    /// Returns the dependencies of its program or library, without those of its tests.
-    fn dependencies(&self) -> Vec<String> {
-        let manifest = root().join(self.folder).join("Cargo.toml");
-        let manifest = fs::read_to_string(manifest).unwrap();
-        let lines = manifest
-            .lines()
-            .skip_while(|line| *line != "[dependencies]");
-        let lines = lines.skip(1).take_while(|line| !line.starts_with('['));
-        let name = lines.filter_map(|line| line.split(['.', ' ', '=']).next());
-        name.filter(|name| !name.is_empty())
-            .map(str::to_owned)
-            .collect()
+    /// Returns the dependencies of its program or library, without those of its tests, whatever it calls them.
+    fn dependencies(&self) -> BTreeSet<String> {
+        static PACKAGES: LazyLock<Json> = LazyLock::new(|| {
+            let output = Command::new(env!("CARGO"))
+                .args([
+                    "metadata",
+                    "--no-deps",
+                    "--format-version",
+                    "1",
+                    "--offline",
+                ])
+                .current_dir(root())
+                .output()
+                .unwrap();
+            serde_json::from_slice(&output.stdout).unwrap()
+        });
+        let packages = PACKAGES["packages"].as_array().unwrap();
+        let own = packages.iter().find(|package| package["name"] == self.name);
+        let dependencies = own.unwrap()["dependencies"].as_array().unwrap().iter();
+        let used = dependencies.filter(|dependency| dependency["kind"] != "dev");
+        let names = used.map(|dependency| dependency["name"].as_str().unwrap().to_owned());
+        names.collect()
     }
 }
 
@@ -790,17 +805,10 @@ impl Modules {
         let mut files = BTreeMap::new();
         let mut reexports = BTreeMap::new();
         for file in sources() {
-            let Some(path) = file.name.strip_prefix(&inside) else {
+            if !file.name.starts_with(&inside) {
                 continue;
-            };
-            let mut module: Vec<String> = path
-                .trim_end_matches(".rs")
-                .split('/')
-                .map(str::to_owned)
-                .collect();
-            if ["mod", "lib", "main"].contains(&module.last().unwrap().as_str()) {
-                module.pop();
             }
+            let module = file.path();
             for path in file.uses(true) {
                 let name = path.last().unwrap().clone();
                 reexports.insert((module.clone(), name), path);
@@ -812,19 +820,7 @@ impl Modules {
 
     /// Returns the module that a path refers to, seen from another module.
     fn resolve(&self, from: &[String], path: &[String], depth: usize) -> Option<Vec<String>> {
-        let mut module = from.to_vec();
-        let mut rest = path;
-        match rest.first()?.as_str() {
-            "crate" => (module, rest) = (Vec::new(), &rest[1..]),
-            "self" => rest = &rest[1..],
-            "super" => {
-                while rest.first().is_some_and(|word| word == "super") {
-                    module.pop();
-                    rest = &rest[1..];
-                }
-            }
-            _ => {}
-        }
+        let (mut module, mut rest) = anchored(from, path).unwrap_or((from.to_vec(), path));
         while let Some(name) = rest.first() {
             let inner: Vec<String> = module.iter().chain([name]).cloned().collect();
             if self.files.contains_key(&inner) {
@@ -897,6 +893,22 @@ fn reach<'m>(
     reached
 }
 
+/// Splits a path that begins with `crate`, `self` or `super` into the module that this refers to, seen from another
+/// module, and the names behind it.
+fn anchored<'p>(from: &[String], path: &'p [String]) -> Option<(Vec<String>, &'p [String])> {
+    let (mut module, mut rest) = match path.first()?.as_str() {
+        "crate" => (Vec::new(), &path[1..]),
+        "self" => (from.to_vec(), &path[1..]),
+        "super" => (from.to_vec(), path),
+        _ => return None,
+    };
+    while rest.first().is_some_and(|word| word == "super") {
+        module.pop();
+        rest = &rest[1..];
+    }
+    Some((module, rest))
+}
+
 /// Expands `a::{b, c::{d, e}}` into its paths.
 fn paths(tree: &str) -> Vec<Vec<String>> {
     let Some((head, group)) = tree.split_once('{') else {
@@ -954,9 +966,13 @@ impl RustFile {
         inside.next().unwrap()
     }
 
-    /// Returns the text before its tests, without comments.
+    /// Returns the text before its tests, with empty lines in place of comments.
     fn bare_code(&self) -> String {
-        let lines: Vec<&str> = self.code_lines().map(|(_, line)| line).collect();
+        let is_comment = |line: &&str| line.trim_start().starts_with("//");
+        let lines = self.code().lines();
+        let lines: Vec<&str> = lines
+            .map(|line| if is_comment(&line) { "" } else { line })
+            .collect();
         lines.join("\n")
     }
 
@@ -993,45 +1009,48 @@ impl RustFile {
             .collect()
     }
 
-    /// Returns the top-level modules named after `crate::`, also in groups.
+    /// Returns the top-level modules of its crate that it names, with the lines.
     fn imports(&self) -> Vec<(usize, String)> {
-        let marked: Vec<_> = self
-            .code_lines()
-            .map(|(line, text)| format!("\u{1}{line}\u{2}{text}"))
-            .collect();
-        let code = marked.join("\n");
-        let name = Regex::new(r"^[a-z_]+").unwrap();
+        let own = self.path();
+        let code = self.bare_code();
+        let used = Regex::new(r"\buse ([^;]*);").unwrap();
+        let inline = Regex::new(r"\b(crate|self|super)(::\w+)+").unwrap();
         let mut found = Vec::new();
-        for (at, _) in code
-            .match_indices("crate::")
-            .filter(|(at, _)| !code[..*at].ends_with('$'))
-        {
-            let line = code[..at]
-                .rfind('\u{1}')
-                .map_or("", |start| &code[start + 1..at]);
-            let line = line
-                .split('\u{2}')
-                .next()
-                .and_then(|number| number.parse().ok())
-                .unwrap_or(0);
-            let rest = &code[at + "crate::".len()..];
-            let names: Vec<&str> = match rest.strip_prefix('{') {
-                None => vec![rest],
-                Some(group) => heads(group),
-            };
-            found.extend(
-                names
-                    .iter()
-                    .filter_map(|text| name.find(text))
-                    .map(|name| (line, name.as_str().to_owned())),
-            );
+        for item in used.captures_iter(&code) {
+            let at = item.get(0).unwrap().start();
+            found.extend(paths(&item[1]).into_iter().map(|path| (at, path)));
         }
-        found
+        let in_item = |at: usize| used.find_iter(&code).any(|item| item.range().contains(&at));
+        for path in inline.find_iter(&code) {
+            let is_macro = code[..path.start()].ends_with('$');
+            if !is_macro && !in_item(path.start()) {
+                let words = path.as_str().split("::").map(str::to_owned);
+                found.push((path.start(), words.collect()));
+            }
+        }
+        let top = |(at, path): (usize, Vec<String>)| {
+            let (module, rest) = anchored(&own, &path)?;
+            let top = module.first().or(rest.first())?.clone();
+            Some((code[..at].matches('\n').count() + 1, top))
+        };
+        found.into_iter().filter_map(top).collect()
+    }
+
+    /// Returns the path of its module within its crate.
+    fn path(&self) -> Vec<String> {
+        let folder = format!("{}/", self.owner().sources());
+        let inside = self.name.strip_prefix(&folder).unwrap();
+        let parts = inside.trim_end_matches(".rs").split('/');
+        let mut path: Vec<String> = parts.map(str::to_owned).collect();
+        if ["mod", "lib", "main"].contains(&path.last().unwrap().as_str()) {
+            path.pop();
+        }
+        path
     }
 
     /// Returns the first line and the length of each function. rustfmt aligns the closing brace with the `fn` line.
     fn functions(&self) -> Vec<(usize, usize)> {
-        let head = Regex::new(r"^(\s*)(pub(\([a-z ]+\))? )?((const|async|unsafe) )*fn ").unwrap();
+        let head = Regex::new(r"^(\s*)(pub(\([^)]*\))? )?((const|async|unsafe) )*fn ").unwrap();
         let lines: Vec<_> = self.code().lines().collect();
         let mut found = Vec::new();
         for (index, line) in lines.iter().enumerate() {
@@ -1053,29 +1072,6 @@ impl RustFile {
         }
         found
     }
-}
-
-/// Returns the beginnings of the members of `{a::b, c::{d, e}, f}`, without the opening brace.
-fn heads(group: &str) -> Vec<&str> {
-    let mut depth = 0;
-    let mut heads = vec![group.trim_start_matches(is_layout)];
-    for (at, character) in group.char_indices() {
-        match character {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            ',' if depth == 0 => heads.push(group[at + 1..].trim_start_matches(is_layout)),
-            _ => {}
-        }
-    }
-    heads
-}
-
-/// Returns true for white space and the markers of line numbers.
-fn is_layout(character: char) -> bool {
-    character.is_whitespace()
-        || character.is_ascii_digit()
-        || matches!(character, '\u{1}' | '\u{2}')
 }
 
 /// Returns the source files of all crates, without `tests.rs` files and `tests` folders.
@@ -1115,12 +1111,15 @@ fn relative(path: &Path) -> String {
 
 #[test]
 fn imports_are_found_in_every_form() {
-    let text = "use crate::a::B;\n// crate::no\nuse crate::{\n    c::{D, e},\n    f,\n};\nfn x() { crate::g::h() }\n";
+    let text = "use crate::a::B;\n// crate::no\nuse crate::{\n    c::{D, e},\n    f,\n};\nfn x() { crate::g::h() }\n\
+                use super::super::i::J;\nfn y() { super::super::k::l(); super::m::n(); self::o::p() }\n";
     let file = RustFile {
         name: "src/x/y.rs".into(),
         text: format!("{text}\n#[cfg(test)]\nmod tests {{ use crate::z; }}\n"),
     };
-    let found: Vec<_> = file.imports().into_iter().map(|(_, name)| name).collect();
-    assert_eq!(found, ["a", "c", "f", "g"]);
-    assert_eq!(file.imports()[3].0, 7);
+    let found = file.imports();
+    let names: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
+    assert_eq!(names, ["a", "c", "c", "f", "i", "g", "k", "x", "x"]);
+    let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
+    assert_eq!(lines, [1, 3, 3, 3, 8, 7, 9, 9, 9]);
 }

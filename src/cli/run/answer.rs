@@ -13,7 +13,7 @@ use crate::cli::runs::timestamp;
 use crate::cli::{Exit, Failure, Terminal, ask};
 use planrun_core::journal::StepError;
 use planrun_core::run::{Interruption, Outcome, StepReport};
-use planrun_runs::runs::CallSummary;
+use planrun_runs::runs::{CallSummary, signal_commands};
 
 /// Maximum number of failed steps listed in addition to the one that failed the run.
 const MAX_FAILED_STEPS: usize = 8;
@@ -196,16 +196,12 @@ fn print_interruption(
             }
         }
         Interruption::Failed(error) => print_paused(run, error, terminal),
-        Interruption::Waiting { events, wake } => {
+        Interruption::Waiting { events, wake, .. } => {
             if !events.is_empty() {
-                let send = command(&format!("runs signal {run} <NAME>=<JSON>"));
-                let send = format!("; send it with `{send}`");
-                // What else could wake the run is told with the questions.
-                let is_only_sent = outcome.questions.is_empty();
                 terminal.note(&format!(
                     "the run {run} is paused: {}{}",
                     visible_line(events),
-                    if is_only_sent { &send } else { "" }
+                    how_it_is_woken(outcome, *wake)
                 ));
             } else if let (Some(wake), true) = (wake, outcome.questions.is_empty()) {
                 terminal.note(&format!(
@@ -215,6 +211,27 @@ fn print_interruption(
                 ));
             }
         }
+    }
+}
+
+/// Tells what can wake a run that waits for events: what to send, or the time at which it resumes. What else could wake
+/// it is told with its questions.
+fn how_it_is_woken(outcome: &Outcome, wake: Option<i128>) -> String {
+    if !outcome.questions.is_empty() {
+        return String::new();
+    }
+    let commands: Vec<String> = signal_commands(outcome)
+        .iter()
+        .map(|command| format!("`{command}`"))
+        .collect();
+    match (commands.as_slice(), wake) {
+        ([], Some(wake)) => format!(
+            "; nothing from outside can bring that about: the wait ends at {}, or with `{}`",
+            timestamp(wake),
+            command(&format!("runs cancel {}", outcome.run))
+        ),
+        ([], None) => String::new(),
+        (commands, _) => format!("; send it with {}", commands.join(" or ")),
     }
 }
 

@@ -360,7 +360,7 @@ tool deploy.health(env: string) -> { ok: bool } read
 
 plan watch() -> bool {
     step seen = deploy.health(env: "prod")
-        until seen.ok every 5m within 2d
+        until seen.ok every 5m within 15h
     reply seen.ok
 }
 
@@ -372,7 +372,7 @@ test "half a day" for watch {
 
 test "without an end" for watch {
     mock deploy.health => { ok: false }
-    expect error.class == "transient.timeout"
+    expect error.class == "validation.until"
 }
 "#;
     let folder = folder([("it.plan", text)]);

@@ -68,6 +68,36 @@ async fn a_request_that_takes_its_time_does_not_hold_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_waits_for_an_event_is_no_error_and_is_waited_for() {
+    let desk = TicketProject::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let plan =
+        "plan see() -> int { step sent = wait for signal \"go\" -> int within 1h reply sent }";
+    let (text, is_error) = client.call_text("read", json!({ "plan": plan })).await;
+    assert!(!is_error, "{text}");
+    let run = text.split(' ').nth(1).unwrap().to_owned();
+    for told in [
+        "`sent` waits for `signal \"go\"`",
+        &format!("planrun runs signal {run} go=<JSON>"),
+        "It wakes at 20",
+        "wait_s: 45",
+    ] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    let arguments = json!({ "name": "runs", "arguments": { "id": run, "wait_s": 30 } });
+    let waiting = client.begin("tools/call", arguments).await;
+    desk.mode.planrun().signal(&run, "go", json!(5)).unwrap();
+    loop {
+        let message = client.next().await;
+        if message["id"] == waiting {
+            let reply = &message["result"]["structuredContent"]["reply"];
+            assert_eq!(*reply, json!(5), "{message}");
+            break;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_panics_has_stopped_and_can_be_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let is_mended = Arc::new(AtomicBool::new(false));

@@ -394,6 +394,8 @@ async fn a_no_is_final_and_nothing_happens() {
         let (text, is_error) = client.call_text("run", json!({ "plan": TIDY })).await;
         assert!(is_error && text.contains("denied.human"), "{text}");
         assert!(text.contains("elicitation:tester` declined"), "{text}");
+        assert!(text.contains("Do not run the same plan again"), "{text}");
+        assert!(!text.contains("Correct the plan"), "{text}");
         assert!(desk.log().is_empty());
     }
 }

@@ -7,10 +7,10 @@ use planrun_lang::sema::{Event, EventKind, Plan, PlanTest, TaskTest};
 
 use super::context::Context;
 use super::frame::{NodeRef, Role};
-use super::interruption::Interruption;
+use super::interruption::{Awaited, Interruption};
 use super::listener::Listeners;
 use super::schedule::Timer;
-use super::signal::comes_from_outside;
+use super::signal::awaited_from_outside;
 use super::step::Steps;
 
 /// A timer that fires sooner than this is waited for instead of suspending the run.
@@ -90,6 +90,7 @@ impl Idle<'_> {
         Some(Interruption::Waiting {
             wake,
             events: self.conditions(),
+            awaited: self.awaited(),
         })
     }
 
@@ -127,19 +128,35 @@ impl Idle<'_> {
 
     /// Returns true if something in the run still listens to, or waits for, a signal or a move of a task from outside.
     pub(super) fn can_be_woken(&self) -> bool {
+        self.awaited_by_each().any(|awaited| !awaited.is_empty())
+    }
+
+    /// Returns the signals and the moves of tasks that the run listens to or waits for, each once.
+    pub(super) fn awaited(&self) -> Vec<Awaited> {
+        let mut all = Vec::new();
+        for awaited in self.awaited_by_each().flatten() {
+            if !all.contains(&awaited) {
+                all.push(awaited);
+            }
+        }
+        all
+    }
+
+    /// Returns what each wait, and each listener that may still fire, awaits from outside.
+    fn awaited_by_each(&self) -> impl Iterator<Item = Vec<Awaited>> {
         let listening = self.listeners.listening();
         let listeners = listening.filter(|(_, listener)| listener.may_fire());
-        let mut waits = self.steps.waits.waiting();
+        let waits = self.steps.waits.waiting();
         let tree = &self.ctx.tree;
-        let from_outside = |at: NodeRef| {
+        waits.chain(listeners.map(|(at, _)| at)).map(|at| {
             let program = tree.program(at.0);
-            let plan = &program.plan;
             // Tasks of called plans are private and cannot be moved from outside.
             let at_root = tree[at.0].scope == 0;
             let on = tree.node(&program, at).event();
-            on.is_some_and(|on| comes_from_outside(on, |task| at_root && plan.task(task).external))
-        };
-        waits.any(from_outside) || listeners.map(|(at, _)| at).any(from_outside)
+            on.map_or_else(Vec::new, |on| {
+                awaited_from_outside(on, &program.plan, at_root)
+            })
+        })
     }
 
     /// Returns true if a step waits for an event that can only come from outside.

@@ -4,6 +4,18 @@ use std::sync::Arc;
 
 use crate::journal::StepError;
 
+/// Something from outside that a run waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// A signal with this name.
+    Signal(Arc<str>),
+    /// A move of the external task `name`, to `status` if only one is awaited.
+    Task {
+        name: Arc<str>,
+        status: Option<Arc<str>>,
+    },
+}
+
 /// Why a process suspends a run that has not ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Interruption {
@@ -21,6 +33,8 @@ pub enum Interruption {
         wake: Option<i128>,
         /// Describes which steps wait for which events; empty if none does.
         events: String,
+        /// What can be sent to it from outside; empty if nothing can wake it early.
+        awaited: Vec<Awaited>,
     },
 }
 

@@ -494,9 +494,14 @@ impl Run {
             return self.fault();
         }
         let waiting = self.waiting();
-        let (outside, events) = (waiting.can_be_woken(), waiting.conditions());
+        let (awaited, events) = (waiting.awaited(), waiting.conditions());
+        let outside = !awaited.is_empty();
         if outside && self.ctx.outbox.recording.is_durable() {
-            return self.suspend(Interruption::Waiting { wake: None, events });
+            return self.suspend(Interruption::Waiting {
+                wake: None,
+                events,
+                awaited,
+            });
         }
         let message = if outside {
             format!(

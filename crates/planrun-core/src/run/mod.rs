@@ -58,7 +58,7 @@ pub use command::{
 };
 pub use copies::{Copied, Copies, RepeatReason};
 pub use duration_text::short_duration;
-pub use interruption::Interruption;
+pub use interruption::{Awaited, Interruption};
 pub use listener::ListenerReport;
 pub use machine::Run;
 pub use order::Order;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{
-    Event, EventKind as Condition, Node, Status, Step, StepKind, Task, TaskId, Wait,
+    Event, EventKind as Condition, Node, Plan, Status, Step, StepKind, Task, TaskTest, Wait,
 };
 use planrun_lang::types::{ErrorClass, Field, Type, Validation, decode};
 use planrun_lang::value::{Key, Value};
@@ -16,6 +16,7 @@ use super::agenda::{End, Subject};
 use super::condition::Conditions;
 use super::context::Context;
 use super::frame::NodeRef;
+use super::interruption::Awaited;
 use super::program::Program;
 use super::task::{Tasks, fit};
 use crate::journal::{EventKind, StepError};
@@ -364,20 +365,29 @@ fn field<'t>(task: &'t Task, name: &str) -> Option<&'t Field> {
     context.field(name)
 }
 
-/// Returns true if part of a condition can be made true from outside.
-pub(super) fn comes_from_outside(on: &Event, task: impl Fn(TaskId) -> bool) -> bool {
-    let mut outside = false;
-    on.leaves(&mut |leaf| {
-        outside |= match &leaf.kind {
-            Condition::Signal(_) => true,
-            Condition::Task { task: id, .. } => task(*id),
-            Condition::Step { .. }
-            | Condition::Plan(_)
-            | Condition::Not(_)
-            | Condition::All(_)
-            | Condition::Any(_)
-            | Condition::Damaged => false,
-        };
+/// Returns what can make parts of a condition true from outside: signals, and moves of external tasks if the condition
+/// stands in the plan `at_root`.
+pub(super) fn awaited_from_outside(on: &Event, plan: &Plan, at_root: bool) -> Vec<Awaited> {
+    let mut awaited = Vec::new();
+    on.leaves(&mut |leaf| match &leaf.kind {
+        Condition::Signal(name) => awaited.push(Awaited::Signal(name.clone())),
+        Condition::Task { task: id, test } => {
+            let task = plan.task(*id);
+            let status = match test {
+                TaskTest::Is(status) => Some(task.status_name(*status).into()),
+                TaskTest::Any | TaskTest::Settled => None,
+            };
+            let name = task.name.clone();
+            if at_root && task.external {
+                awaited.push(Awaited::Task { name, status });
+            }
+        }
+        Condition::Step { .. }
+        | Condition::Plan(_)
+        | Condition::Not(_)
+        | Condition::All(_)
+        | Condition::Any(_)
+        | Condition::Damaged => {}
     });
-    outside
+    awaited
 }

@@ -104,7 +104,7 @@ pub use recorded::{Loaded, RecordedRun};
 pub use result_file::{ResultFile, call_status};
 pub use run::{Driven, ResumeOptions, Run, RunOptions, until_step};
 pub use run_id::new_run_id;
-pub use signal::{CancelOptions, Receiver};
+pub use signal::{CancelOptions, Receiver, signal_commands};
 pub use workspace::{Checked, CheckedPlan, Choice, Workspace, real_host};
 
 use planrun_lang::permission::Grant;

@@ -9,7 +9,8 @@ use super::list::open;
 use super::recorded::RecordedRun;
 use super::{Error, Planrun, ResumeOptions, Run};
 use planrun_core::journal::{Cancel, InboxCommand, Move, Signal};
-use planrun_core::run::{Program, accepts_move, accepts_signal};
+use planrun_core::run::{Awaited, Interruption, Outcome, Program, accepts_move, accepts_signal};
+use planrun_lang::diag::render::{command, quoted};
 
 /// Sends signals and moves of tasks to a run.
 pub struct Receiver {
@@ -24,6 +25,31 @@ pub struct CancelOptions {
     pub keep: bool,
     /// Whether the run ends even while its effects are being undone; those that remain are kept.
     pub force: bool,
+}
+
+/// Returns the commands that send a suspended run what it waits for; empty if nothing from outside can wake it. Only the
+/// parts between `<` and `>` have to be filled in.
+#[must_use]
+pub fn signal_commands(outcome: &Outcome) -> Vec<String> {
+    let Some(Interruption::Waiting { awaited, .. }) = &outcome.interruption else {
+        return Vec::new();
+    };
+    let commands = awaited.iter().map(|awaited| {
+        let (name, given) = match awaited {
+            Awaited::Signal(name) => (name, "<JSON>".to_owned()),
+            Awaited::Task { name, status: None } => (name, "<STATUS>".to_owned()),
+            Awaited::Task {
+                name,
+                status: Some(status),
+            } => (name, quoted(status)),
+        };
+        command(&format!(
+            "runs signal {} {}={given}",
+            outcome.run,
+            quoted(name)
+        ))
+    });
+    commands.collect()
 }
 
 impl Planrun {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_core::journal::Grant;
-use planrun_core::run::Outcome;
+use planrun_core::run::{Interruption, Outcome};
 use planrun_lang::bounds::Bounds;
 use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::protocol::RunState;
@@ -29,6 +29,8 @@ use crate::report;
 
 /// Polling interval of a run that another process drives.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// How often the journal is asked whether a suspended run can be resumed.
+const DUE_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum size of a plan from a model, in bytes.
 const MAX_PLAN_BYTES: usize = 256 * 1024;
 /// Interval of progress notifications to a client.
@@ -331,19 +333,41 @@ impl PlanMode {
         };
         let mut status = status;
         let is_stopped = |status: &RunStatus| matches!(status, RunStatus::Stopped(_));
-        let rested = tokio::time::timeout(POLL_INTERVAL, status.wait_for(is_stopped)).await;
-        let Ok(Ok(stopped)) = rested else {
+        let stopped = match tokio::time::timeout(POLL_INTERVAL, status.wait_for(is_stopped)).await {
+            Ok(Ok(stopped)) => stopped.clone(),
+            Ok(Err(_)) | Err(_) => return Ok(None),
+        };
+        let RunStatus::Stopped(stopped) = stopped else {
             return Ok(None);
         };
-        let RunStatus::Stopped(stopped) = &*stopped else {
-            return Ok(None);
-        };
-        let reply = match &**stopped {
-            Ok(outcome) if outcome.questions.is_empty() => Some(reply_for(outcome, options.format)),
-            Ok(_) => None,
-            Err(why) => return Err(Reply::Failed(format!("run {run}: {why}"))),
-        };
-        Ok(reply)
+        match &*stopped {
+            Ok(outcome) if !outcome.questions.is_empty() => Ok(None),
+            Ok(outcome) => {
+                let waits = options.is_patient && is_waiting(outcome);
+                if waits && self.wait_until_due(run, options.until).await? {
+                    return Ok(None);
+                }
+                Ok(Some(reply_for(outcome, options.format)))
+            }
+            Err(why) => Err(Reply::Failed(format!("run {run}: {why}"))),
+        }
+    }
+
+    /// Waits until a suspended run can be resumed. Returns false if the time is over first.
+    async fn wait_until_due(self: &Arc<Self>, run: &str, until: Instant) -> Result<bool, Reply> {
+        while runtime_now() < until {
+            sleep_until(until.min(runtime_now() + DUE_INTERVAL)).await;
+            let id = run.to_owned();
+            let is_due = blocking(self, move |mode| {
+                // Another process may have taken it up.
+                let moves = mode.planrun.run(&id)?.state != Some(RunState::Paused);
+                Ok::<_, Reply>(moves || mode.planrun.due()?.iter().any(|due| due.run == id))
+            });
+            if is_due.await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Waits until a run stops, and reports its progress to the client. Returns `None` if the time is over first.
@@ -392,8 +416,16 @@ impl PlanMode {
     }
 }
 
+/// Returns true if a run is only suspended until a time or an event.
+fn is_waiting(outcome: &Outcome) -> bool {
+    matches!(outcome.interruption, Some(Interruption::Waiting { .. }))
+}
+
 /// Returns the reply for a run that has ended, or that waits for something other than a person.
 fn reply_for(outcome: &Outcome, format: ReplyFormat) -> Reply {
+    if is_waiting(outcome) {
+        return Reply::text(report::failure(outcome));
+    }
     if outcome.state != RunState::Completed {
         return Reply::Failed(report::failure(outcome));
     }

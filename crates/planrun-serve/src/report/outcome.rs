@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun_core::journal::StepError;
-use planrun_core::run::Outcome;
+use planrun_core::run::{Interruption, Outcome};
 use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::protocol::RunState;
-use planrun_lang::value::Value;
-use planrun_runs::runs::CallSummary;
+use planrun_lang::types::{Denied, ErrorClass};
+use planrun_lang::value::{Value, timestamp_text};
+use planrun_runs::runs::{CallSummary, signal_commands};
 use serde_json::{Map, json};
 
 use super::blocks::{Block, separated};
@@ -21,6 +22,8 @@ use crate::tokens::cut;
 const MESSAGE_BYTES: usize = 220;
 const PLACE_BYTES: usize = 60;
 const LIST_BYTES: usize = 75;
+/// Maximum number of commands named for a run that waits for events.
+const MAX_COMMANDS: usize = 2;
 
 /// Returns the report of a completed run as JSON, and the blocks of its reply. The JSON is `{run, state, reply, calls:
 /// {read, effect}}`, with `cut` if the reply was shortened to `max_tokens`. Without the reply and its cuts it has at
@@ -43,13 +46,20 @@ pub fn success(outcome: &Outcome, max_tokens: Option<usize>) -> (String, Vec<Blo
 #[must_use]
 pub fn failure(outcome: &Outcome) -> String {
     let (mut report, run) = (facts(outcome), &outcome.run);
+    let declined = outcome.error.as_deref().map(StepError::innermost);
+    let declined = declined.is_some_and(|error| error.class == ErrorClass::Denied(Denied::Human));
     let _ = match outcome.state {
         RunState::Running | RunState::Paused => {
+            report.push_str(&awaited(outcome));
             writeln!(
                 report,
-                "It resumes once it can: runs(id: \"{run}\") shows its state."
+                "It resumes once it can: runs(id: \"{run}\", wait_s: 45) waits for that."
             )
         }
+        _ if declined => writeln!(
+            report,
+            "A person has declined. Do not run the same plan again: ask what they want instead."
+        ),
         RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => {
             writeln!(
                 report,
@@ -58,6 +68,29 @@ pub fn failure(outcome: &Outcome) -> String {
         }
     };
     report
+}
+
+/// Describes what a suspended run waits for: events with the commands that send them, or a time.
+fn awaited(outcome: &Outcome) -> String {
+    let Some(Interruption::Waiting { wake, events, .. }) = &outcome.interruption else {
+        return String::new();
+    };
+    let mut text = String::new();
+    if !events.is_empty() {
+        let _ = writeln!(
+            text,
+            "It waits: {}",
+            cut(&visible_line(events), MESSAGE_BYTES)
+        );
+    }
+    for command in signal_commands(outcome).iter().take(MAX_COMMANDS) {
+        let _ = writeln!(text, "A person can send it: `{command}`");
+    }
+    if let Some(wake) = wake {
+        let second = wake - wake.rem_euclid(1_000_000_000);
+        let _ = writeln!(text, "It wakes at {}.", timestamp_text(second));
+    }
+    text
 }
 
 /// Describes a run that has not completed: the failed step and the reason, what was done, what was undone, what has an

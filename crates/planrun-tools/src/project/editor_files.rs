@@ -61,7 +61,7 @@ impl ServerReader<'_> {
             }
         };
         let asked = self.replace_editor_variables(&mut node, found);
-        let mut filled = variables::fill_in(&mut node, self.host, |_, _| None, found);
+        let mut filled = variables::fill_in(&mut node, self.host, |_, _, _| None, found);
         filled.extend(asked);
         let servers = ["mcpServers", "servers"].into_iter();
         let servers = servers.filter_map(|key| node.get(key)?.entries()).flatten();

@@ -36,13 +36,6 @@ impl Calls {
         if !recorded.key.is_empty() {
             self.approvals.note_used(at, recorded.execution);
         }
-        let phase = match recorded.phase {
-            RecordedPhase::InFlight => Phase::Lost,
-            RecordedPhase::Ended => Phase::CutOff,
-            RecordedPhase::Cancelled => Phase::Cancelled,
-            RecordedPhase::Waiting { .. } => Phase::Waiting,
-            RecordedPhase::Answered => Phase::Answered,
-        };
         let labels = ctx
             .tree
             .step(&ctx.tree.program(at.0), at)
@@ -57,7 +50,7 @@ impl Calls {
         };
         let state = Box::new(CallState {
             number,
-            phase,
+            phase: resumed_phase(&recorded.phase),
             arrived: recorded.arrived,
             sent_at: recorded.sent_at,
             handle: recorded.handle,
@@ -260,4 +253,15 @@ fn maybe_sent(ctx: &Context, at: NodeRef, effect: Effect) -> StepError {
     let class = ErrorClass::Transient(Transient::Network);
     let lost = CallError::new(class, message, Sent::Maybe);
     StepError::attempt(lost, effect, &ctx.tree.own_path(at), attempts)
+}
+
+/// Returns the phase in which a call resumes.
+fn resumed_phase(recorded: &RecordedPhase) -> Phase {
+    match recorded {
+        RecordedPhase::InFlight => Phase::Lost,
+        RecordedPhase::Ended => Phase::CutOff,
+        RecordedPhase::Cancelled => Phase::Cancelled,
+        RecordedPhase::Waiting { .. } => Phase::Waiting,
+        RecordedPhase::Answered => Phase::Answered,
+    }
 }

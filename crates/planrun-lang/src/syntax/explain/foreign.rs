@@ -267,8 +267,8 @@ fn choice(context: &Context<'_>) -> Option<Hint> {
         ));
     }
     // An expression that stands alone has no statement before the `if`.
-    let value = found == "if"
-        && (context.expects(&Expected::Value) || context.expects(&Expected::End));
+    let value =
+        found == "if" && (context.expects(&Expected::Value) || context.expects(&Expected::End));
     let behind = matches!(found, "else" | "then")
         && matches!(
             context.first_text(),
