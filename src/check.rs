@@ -32,7 +32,8 @@
 use planrun_lang::diag::render::{Appearance, human};
 
 pub use planrun_lang::diag::render::FileReport;
-pub use planrun_lang::diag::{Diagnostic, Severity};
+pub use planrun_lang::diag::{Code, Diagnostic, Edit, Severity};
+pub use planrun_lang::source::{SourceFile, Span};
 pub use planrun_runs::runs::{Checked, CheckedPlan, Choice, PlanText};
 
 /// Renders diagnostics for people, each with the source lines it is about. The output has no colours, and control

@@ -63,16 +63,21 @@
 //! An [`Observer`] receives each event while this process drives the run; a closure over [`Event`] is an observer. An
 //! [`Asker`] in [`Answering`] is called as soon as a question comes up. Times are in nanoseconds since the Unix
 //! epoch, UTC.
+//!
+//! All methods but [`Run::drive`] and [`FollowedEvents::next`] read and write files and wait for the disk. In a server,
+//! call them in `tokio::task::spawn_blocking`.
 
 pub use planrun_core::journal::{
-    AnswerError, Event, EventKind, Question, StepError, SubmittedAnswer,
+    AnswerError, Event, EventKind, FormField, Question, StepError, SubmittedAnswer, Waiting,
 };
-pub use planrun_core::run::{Asking, Interruption, Outcome, StepReport, Usage};
+pub use planrun_core::run::{Approval, Asking, Interruption, Outcome, StepReport, Usage};
 pub use planrun_lang::protocol::{RunState, StepState};
 pub use planrun_lang::value::Value;
 pub use planrun_runs::driver::{Answering, Asker, Observer, Silence};
 pub use planrun_runs::forecast::Forecast;
 pub use planrun_runs::runs::{
-    Addressee, Answered, CancelOptions, Driven, EventOptions, FollowedEvents, Inputs, OpenRun,
+    Addressee, Answered, Base, CancelOptions, Driven, EventOptions, ExportFault, Exported,
+    FollowedEvents, Inbox, Inputs, OpenRun, Prunable, Prune, Pruned, Receiver, RecordedRun,
     ResumeOptions, Run, RunEvent, RunEvents, RunFilter, RunInfo, RunOptions, RunSummary,
 };
+pub use tokio_util::sync::CancellationToken;

@@ -46,7 +46,8 @@ pub use planrun_lang::call::{Answer, CallError, CallOutcome};
 pub use planrun_lang::protocol::Sent;
 pub use planrun_lang::types::{Effect, ErrorClass, Signature, Transient};
 pub use planrun_tools::tools::{
-    BoxFuture, Conversation, Described, EventSender, Progress, Request, Tool, Transport, described,
+    AskReply, BoxFuture, CallEvent, Conversation, Described, EventSender, Events, Handle, Identity,
+    Progress, Question as PeerQuestion, Request, Tool, Transport, Usage as CallUsage, described,
 };
 
 /// Why a contract cannot be used: it has errors, or does not declare exactly one tool. Displays the diagnostics with

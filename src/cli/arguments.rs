@@ -1,6 +1,7 @@
 //! The arguments of `eval`, `mock` and `run`, and parsers of arguments that several commands share.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -160,7 +161,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "ROLE", requires = "answers")]
     pub by: Option<String>,
     /// Execute at most N steps
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<u64>)]
     pub max_steps: Option<u64>,
     /// Do not replace results by the values of `recover` arms; steps that read such a result are skipped
     #[arg(long)]
@@ -180,6 +181,12 @@ pub struct RunArguments {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub format: RunFormat,
+}
+
+/// Parses a number of at least 1.
+pub(super) fn at_least_one<N: FromStr + Default + PartialEq>(text: &str) -> Result<N, String> {
+    let number = text.parse().ok().filter(|number| *number != N::default());
+    number.ok_or_else(|| "must be a whole number of at least 1".to_owned())
 }
 
 /// The part of a completed run that is printed.

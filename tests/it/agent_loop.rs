@@ -220,6 +220,14 @@ fn what_is_for_the_other_mode_is_refused() {
             &["agent", "x", "--rounds", "0"],
             "must be a whole number of at least 1",
         ),
+        (
+            &["agent", "x", "--max-steps", "0"],
+            "must be a whole number of at least 1",
+        ),
+        (
+            &["agent", "x", "--dry-run", "--repeat", "0"],
+            "must be a whole number of at least 1",
+        ),
     ] {
         let output = setup.program(arguments).run();
         assert_eq!(output.status, 2, "{output:?}");

@@ -293,6 +293,14 @@ async fn a_run_of_the_same_id_is_the_same_run() {
     let plan = plan(&planrun, &folder, ORDER);
     let item = json!({ "item": "cups" });
     driven(begun(&planrun, &plan, "r1", &item).unwrap()).await;
+    let inputs = plan.inputs(item.as_object().unwrap().clone()).unwrap();
+    let ephemeral = RunOptions {
+        id: Some("r1".to_owned()),
+        ephemeral: true,
+        ..RunOptions::default()
+    };
+    let refused = kind(planrun.start(&plan, inputs, ephemeral));
+    assert_eq!(refused.0, ErrorKind::Invalid, "{}", refused.1);
     let again = begun(&planrun, &plan, "r1", &item).unwrap();
     assert!(again.continues() && !again.has_ended());
     let (driven_by, _) = kind(planrun.resume("r1", ResumeOptions::default()));

@@ -351,6 +351,23 @@ fn s1_2_a_reply_is_trimmed_and_a_blank_one_gives_way_to_the_observations() {
 }
 
 #[test]
+fn s1_3_a_call_that_failed_is_observed_as_that_although_an_arm_replaces_its_value() {
+    let body = "step one = calc.lost() recover _ => 7
+        step two = calc.zero()
+        reply one";
+    let output = run(body, &["--output", "observations"]);
+    let expected = [
+        "#1 tool calc.lost failed: calc.lost: it is gone",
+        "#2 tool calc.zero succeeded: 0",
+    ];
+    assert_eq!(output.stdout.lines().collect::<Vec<_>>(), expected);
+    let rows = run(body, &["--output", "observations", "--format", "json"]).json();
+    assert_eq!(rows[0]["ok"], false);
+    assert_eq!(rows[0]["error"], "calc.lost: it is gone");
+    assert!(rows[0].get("result").is_none(), "{rows}");
+}
+
+#[test]
 fn s1_3_a_call_that_was_refused_before_it_was_sent_is_an_observation() {
     let body = "policy { on_failure: settle }
         step one = calc.add(a: a, key: \"hush\")

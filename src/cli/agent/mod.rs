@@ -14,7 +14,7 @@ use planrun_agent::profile::{Overrides, Profile};
 use planrun_core::run::Outcome;
 use planrun_lang::diag::render::{human, visible_line, visible_text};
 use planrun_lang::protocol::RunState;
-use planrun_lang::types::{Denied, ErrorClass};
+use planrun_lang::types::{Budget, Denied, ErrorClass};
 use planrun_models::client::{HttpModel, Models};
 use planrun_models::model::Part;
 use planrun_runs::driver::Answering;
@@ -25,7 +25,7 @@ use planrun_runs::runs::{
 use planrun_serve::mode::{PlanMode, SaveError, approval};
 use planrun_serve::report;
 
-use crate::cli::arguments::{RunFormat, RunOutput};
+use crate::cli::arguments::{RunFormat, RunOutput, at_least_one};
 use crate::cli::run::{OutputOptions, drive_with_progress, print_forecast, print_outcome, wait};
 use crate::cli::{Exit, Failure, Terminal, ask};
 
@@ -84,10 +84,10 @@ pub struct Arguments {
     #[arg(long, value_enum)]
     form: Option<PlanForm>,
     /// Execute at most N steps per run
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<u64>)]
     max_steps: Option<u64>,
     /// Ask the model at most N times: for a plan without errors [default: 6], or in a loop [default: 30]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<usize>)]
     rounds: Option<usize>,
     /// Let the model correct a plan that failed during the run at most N times; completed steps are not repeated
     /// [default: 2]
@@ -96,8 +96,8 @@ pub struct Arguments {
     /// Print the plan and what it would do at most, without running it
     #[arg(long)]
     dry_run: bool,
-    /// Have the request planned N times, independently, and print the number of each result
-    #[arg(long, value_name = "N", requires = "dry_run", conflicts_with = "save")]
+    /// With `--dry-run`, have the request planned N times, independently, and print the number of each result
+    #[arg(long, value_name = "N", value_parser = at_least_one::<u32>, requires = "dry_run", conflicts_with = "save")]
     repeat: Option<u32>,
     /// Save the plan as plans/NAME.plan
     #[arg(long, value_name = "NAME")]
@@ -130,13 +130,6 @@ enum PlanForm {
     Text,
     /// JSON form, with the structured output of the model server
     Json,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) | Err(_) => Err("must be a whole number of at least 1".to_owned()),
-        Ok(number) => Ok(number),
-    }
 }
 
 /// Carries out a request.
@@ -206,12 +199,13 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
         }
         let outcome = drive(planner.planrun(), &plan, base.take(), arguments, terminal)?;
         let has_failed = outcome.state == RunState::Failed && outcome.interruption.is_none();
-        // A person who has refused a plan is not asked about another one.
-        let is_refused = outcome
-            .error
-            .as_ref()
-            .is_some_and(|error| error.class == ErrorClass::Denied(Denied::Human));
-        if !has_failed || is_refused || repairs == 0 {
+        // A person who has refused a plan is not asked about another one, and no correction raises `--max-steps`.
+        let is_final = outcome.error.as_ref().is_some_and(|error| {
+            let is_spent = error.class == ErrorClass::Budget(Budget::Calls);
+            error.class == ErrorClass::Denied(Denied::Human)
+                || is_spent && arguments.max_steps.is_some()
+        });
+        if !has_failed || is_final || repairs == 0 {
             return print_outcome(&outcome, None, output(arguments, terminal));
         }
         repairs -= 1;

@@ -4,7 +4,6 @@
 mod words;
 
 use serde_json::{Value as Json, json};
-use std::fmt::Write as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use planrun_lang::diag::render::{
@@ -109,7 +108,7 @@ impl QuestionView<'_> {
         let answer = quoted(&format!(
             "{}={}",
             escape_json(&unpadded(self.path)),
-            sample(self.question)
+            self.question.answer_to_fill_in(placeholder)
         ));
         let external = [Some(self.path), self.question.by.as_deref()]
             .into_iter()
@@ -180,43 +179,12 @@ pub(super) fn more_questions(count: usize, command: &str, language: Language) ->
     Words(language).more_questions(count, command)
 }
 
-/// Returns an answer of the right shape, with placeholders between `<` and `>`: the options or the type of a field.
-fn sample(question: &Question) -> String {
-    let blank = |field: &FormField| {
-        let options = field
-            .options
-            .as_ref()
-            .map(|options| alternatives(options, " | "));
-        let allowed = options.as_ref().unwrap_or(&field.ty);
-        format!(
-            "{}: <{}>",
-            Json::from(&*field.name),
-            short(&visible_line(allowed), MAX_PLACEHOLDER, Words(Language::En))
-        )
-    };
-    match question.kind {
-        Waiting::Confirm | Waiting::Approval => "true".to_owned(),
-        Waiting::Answer => {
-            let mut value = String::new();
-            for field in &question.form {
-                let _ = write!(value, ", {}", blank(field));
-            }
-            format!("{{\"happened\": true{value}}}")
-        }
-        Waiting::Input
-        | Waiting::Peer
-        | Waiting::Retry
-        | Waiting::Poll
-        | Waiting::Outcome
-        | Waiting::Effects
-        | Waiting::Time => {
-            let open = question
-                .form
-                .iter()
-                .filter(|field| question.prefill(field).is_none());
-            format!("{{{}}}", open.map(blank).collect::<Vec<_>>().join(", "))
-        }
-    }
+/// Returns what is written between `<` and `>` for a field: its options or its type.
+fn placeholder(field: &FormField) -> String {
+    let options = field.options.as_ref();
+    let options = options.map(|options| alternatives(options, " | "));
+    let allowed = options.as_ref().unwrap_or(&field.ty);
+    short(&visible_line(allowed), MAX_PLACEHOLDER, Words(Language::En))
 }
 
 /// Replaces spaces after spaces by escapes, which mean the same within the quotes of a path, so that a path cannot

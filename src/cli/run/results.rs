@@ -119,16 +119,18 @@ pub fn observation_lines(outcome: &Outcome, language: Language) -> String {
     for (number, step) in (1..).zip(calls(&steps)) {
         let row = Row::of(step);
         let tool = row.tool.unwrap_or_default();
-        let result = if row.ok {
-            step.output.to_json_text()
-        } else {
-            row.why().to_owned()
-        };
-        let line = match (language, row.ok) {
-            (Language::En, true) => format!("#{number} tool {tool} succeeded: {result}\n"),
-            (Language::En, false) => format!("#{number} tool {tool} failed: {result}\n"),
-            (Language::Zh, true) => format!("#{number} 工具 {tool} 成功：{result}\n"),
-            (Language::Zh, false) => format!("#{number} 工具 {tool} 失败：{result}\n"),
+        let line = match (language, row.observed()) {
+            (Language::En, Ok(result)) => {
+                format!(
+                    "#{number} tool {tool} succeeded: {}\n",
+                    result.to_json_text()
+                )
+            }
+            (Language::En, Err(why)) => format!("#{number} tool {tool} failed: {why}\n"),
+            (Language::Zh, Ok(result)) => {
+                format!("#{number} 工具 {tool} 成功：{}\n", result.to_json_text())
+            }
+            (Language::Zh, Err(why)) => format!("#{number} 工具 {tool} 失败：{why}\n"),
         };
         lines.push_str(&line);
     }
@@ -150,10 +152,10 @@ pub fn observations(outcome: &Outcome) -> Json {
         let observation = Observation {
             step: number,
             tool: row.tool,
-            ok: row.ok,
+            ok: row.observed().is_ok(),
             latency_ms: sent.then_some(step.duration_ms),
-            result: row.ok.then_some(&step.output),
-            error: (!row.ok).then(|| row.why()),
+            result: row.observed().ok(),
+            error: row.observed().err(),
             arguments: (!sent).then_some(&step.arguments),
         };
         json!(observation)
@@ -259,9 +261,13 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns the reason why there is no output.
-    fn why(&self) -> &'a str {
-        self.error.or(self.reason).unwrap_or_default()
+    /// Returns what the call of the step gave, or why it failed: not the value of the `recover` arm that replaces it.
+    fn observed(&self) -> Result<&'a Value, &'a str> {
+        match self.output {
+            Some(output) if !self.degraded => Ok(output),
+            Some(_) => Err(self.degraded_reason.unwrap_or_default()),
+            None => Err(self.error.or(self.reason).unwrap_or_default()),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Example answers to questions: valid ones, for commands that can be tried as they are.
+//! Answers to questions that people fill in, and examples for single fields.
 
 use planrun_lang::example::{Choice, Examples};
 use serde_json::{Map, Value as Json, json};
@@ -7,29 +7,31 @@ use super::question::{FormField, Question};
 use super::words::Waiting;
 
 impl Question {
-    /// Returns an answer that is accepted: a yes, or a form with an example in every field that is not prefilled.
+    /// Returns an answer of the right shape, as text: a yes, or a form with a placeholder in every field that has to be
+    /// filled in. No placeholder is valid JSON, so that nothing is answered by accident.
     #[must_use]
-    pub fn example(&self) -> Json {
+    pub fn answer_to_fill_in(&self, placeholder: impl Fn(&FormField) -> String) -> String {
+        let blank = |field: &FormField| {
+            let name = Json::from(&*field.name);
+            format!("{name}: <{}>", placeholder(field))
+        };
         let open = |field: &&FormField| self.prefill(field).is_none();
-        let fields = self.form.iter().filter(open);
-        let fields = fields.map(|field| {
-            let value = field.example().unwrap_or_default();
-            (field.name.to_string(), value)
-        });
-        match self.kind {
-            Waiting::Confirm | Waiting::Approval => json!(true),
-            Waiting::Answer => {
-                let happened = ("happened".to_owned(), json!(true));
-                Json::Object([happened].into_iter().chain(fields).collect())
-            }
+        let fields = self.form.iter().filter(open).map(blank);
+        let all: Vec<String> = match self.kind {
+            Waiting::Confirm | Waiting::Approval => return "true".to_owned(),
+            Waiting::Answer => ["\"happened\": <true | false>".to_owned()]
+                .into_iter()
+                .chain(fields)
+                .collect(),
             Waiting::Input
             | Waiting::Peer
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome
             | Waiting::Effects
-            | Waiting::Time => Json::Object(fields.collect()),
-        }
+            | Waiting::Time => fields.collect(),
+        };
+        format!("{{{}}}", all.join(", "))
     }
 }
 
@@ -83,23 +85,23 @@ mod tests {
             contracts: vec![json!({ "minimum": 1000 })],
             ..FormField::plain("amount", &Type::Int)
         });
-        let question = form(fields);
-        let example = question.example();
-        for field in &question.form {
-            let value = &example[&*field.name];
-            assert!(field.read(Some(value)).is_ok(), "{}: {value}", field.name);
+        for field in &fields {
+            let value = field.example().unwrap();
+            assert!(field.read(Some(&value)).is_ok(), "{}: {value}", field.name);
+            assert!(&*field.name != "level" || value == "low", "{value}");
         }
-        assert_eq!(example["level"], "low");
     }
 
     #[test]
-    fn an_example_of_a_decision_is_a_yes() {
-        assert_eq!(Question::plain(Waiting::Confirm, "?").example(), true);
+    fn only_a_yes_needs_nothing_filled_in() {
+        let of = |question: &Question| question.answer_to_fill_in(|field| field.ty.clone());
+        assert_eq!(of(&Question::plain(Waiting::Confirm, "?")), "true");
         let lost = Question {
             kind: Waiting::Answer,
             ..form(vec![FormField::plain("value", &Type::Int)])
         };
-        let example = lost.example();
-        assert!(example["happened"] == true && example["value"].is_number());
+        let answer = of(&lost);
+        assert_eq!(answer, r#"{"happened": <true | false>, "value": <int>}"#);
+        assert!(serde_json::from_str::<Json>(&answer).is_err());
     }
 }

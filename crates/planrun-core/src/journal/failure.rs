@@ -1,5 +1,7 @@
 //! The failure of a step as recorded in events: its class, whether the request was sent, and its cause.
 
+use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +35,22 @@ pub struct StepError {
     /// Details that the peer reported in addition to the message.
     pub details: Option<Details>,
     pub cause: Option<Arc<StepError>>,
+}
+
+impl fmt::Display for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.step {
+            "" => write!(f, "{}: {}", self.class, self.message),
+            step => write!(f, "{step}: {}: {}", self.class, self.message),
+        }
+    }
+}
+
+impl Error for StepError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let cause = self.cause.as_deref()?;
+        Some(cause)
+    }
 }
 
 impl StepError {

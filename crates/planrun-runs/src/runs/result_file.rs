@@ -136,7 +136,8 @@ pub fn call_status(outcome: &Outcome, project: &Path) -> Json {
     json!({ "success": false, "status": status, "run": run, "error": error })
 }
 
-/// Returns the shell command that gives an example answer to a question, for the current folder of this process.
+/// Returns the shell command that answers a question, for the current folder of this process. In a form, the parts
+/// between `<` and `>` have to be filled in.
 fn answer_command(project: &Path, run: &str, path: &str, question: &Question) -> String {
     let project = if project.as_os_str().is_empty() {
         String::new()
@@ -145,7 +146,8 @@ fn answer_command(project: &Path, run: &str, path: &str, question: &Question) ->
         format!(" --project {}", quoted(&visible_line(&folder)))
     };
     let run = quoted(&visible_line(run));
-    let answer = quoted(&escape_json(&format!("{path}={}", question.example())));
+    let answer = question.answer_to_fill_in(|field| visible_line(&field.ty).into_owned());
+    let answer = quoted(&escape_json(&format!("{path}={answer}")));
     let by = question.by.as_ref();
     let by = by.map(|by| format!(" --by {}", quoted(&visible_line(by))));
     format!(

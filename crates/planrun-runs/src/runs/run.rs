@@ -147,6 +147,12 @@ impl Planrun {
             return Err(Error::Unusable(why));
         }
         if options.ephemeral {
+            if let Some(id) = existing {
+                // Its calls would have the idempotency keys of the recorded run, with arguments of their own.
+                return Err(Error::Invalid(format!(
+                    "the run `{id}` is recorded, so a run without a journal needs another id"
+                )));
+            }
             return Ok(Run {
                 id: job.run.clone(),
                 planrun: self.clone(),

@@ -59,6 +59,12 @@ pub struct Code {
     pub optional: bool,
 }
 
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
 impl Code {
     const fn error(name: &'static str, page: &'static str) -> Self {
         Self::new(name, page, Severity::Error)
