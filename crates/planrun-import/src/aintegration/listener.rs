@@ -10,13 +10,18 @@ use planrun_lang::syntax::ast::{
 use planrun_lang::types::Signature;
 use planrun_lang::yaml::Node;
 
+use super::Importer;
 use super::output::Given;
-use super::{Importer, keys};
 use crate::draft::{excerpt, one_line};
 use crate::tree;
 
 /// The firing limit of a listener that triggers itself.
 const MAX_FIRINGS: i64 = 100;
+
+/// The keys of a listener.
+const KEYS: &str = "listener_id trigger_task_id trigger_condition trigger_status action_condition \
+                    listener_type action_type agent_id action_prompt code_snippet action_config \
+                    success_output failure_output priority name description";
 
 /// A listener of the document.
 pub struct Listener<'d> {
@@ -37,11 +42,10 @@ enum Action {
 
 impl Importer<'_, '_> {
     pub fn read_listener<'d>(&mut self, node: &'d Node) -> Option<Listener<'d>> {
-        self.draft
-            .report_keys(node, "a listener", keys::LISTENER, &[]);
+        self.draft.report_keys(node, "a listener", KEYS, &[]);
         if let Some(config) = node.get("action_config") {
             let of = "the `action_config` of a listener";
-            self.draft.report_keys(config, of, &["code"], &[]);
+            self.draft.report_keys(config, of, "code", &[]);
         }
         let Some(id) = node.get("listener_id").and_then(|id| self.id(id)) else {
             self.draft
