@@ -257,12 +257,8 @@ impl Importer<'_, '_> {
     ) {
         let inner = self.draft.name(&format!("{name}_call"));
         let error = self.draft.name("e");
-        let tagged = |ok: bool, value: Expr| {
-            tree::object(vec![
-                ("ok".to_owned(), tree::boolean(ok)),
-                ("value".to_owned(), value),
-            ])
-        };
+        let tagged =
+            |ok: bool, value: Expr| tree::object([("ok", tree::boolean(ok)), ("value", value)]);
         let message = tree::field(tree::variable(&error), "message");
         let arm = tree::recover(&[], Some(&error), ArmBody::Expr(tagged(false, message)));
         let steps = vec![
@@ -496,8 +492,8 @@ fn select_tool<'s>(tools: &[&'s Signature], prompt: &str) -> Option<&'s Signatur
 /// An agent of AIntegration makes up to three attempts at a call.
 fn retry() -> ClauseKind {
     let classes = ["transient", "tool"].map(tree::variable);
-    ClauseKind::Retry(tree::object(vec![
-        ("attempts".to_owned(), tree::int(3)),
-        ("on".to_owned(), tree::list(classes.to_vec())),
+    ClauseKind::Retry(tree::object([
+        ("attempts", tree::int(3)),
+        ("on", tree::list(classes.to_vec())),
     ]))
 }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use planrun_lang::diag::closest;
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
-    Expr, ExprKind, FieldType, File, Name, Statement, StatementKind, StepBody, Text, TypeExpr,
-    TypeExprKind, WaitFor,
+    ClauseKind, Expr, ExprKind, FieldType, File, Name, Statement, StatementKind, StepBody, Text,
+    TypeExpr, TypeExprKind, WaitFor,
 };
 use planrun_lang::yaml::{Content, Node};
 
@@ -128,7 +128,7 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Res
 
 /// A failure pauses the run, as it does in AIntegration.
 fn policy() -> Statement {
-    let pause = tree::object(vec![("on_failure".to_owned(), tree::variable("pause"))]);
+    let pause = tree::object([("on_failure", tree::variable("pause"))]);
     tree::statement(StatementKind::Policy(pause))
 }
 
@@ -350,12 +350,11 @@ impl Importer<'_, '_> {
             on: is(&name, "done"),
             payload: None,
         });
-        let within =
-            planrun_lang::syntax::ast::ClauseKind::Within(tree::seconds(MAIN_TASK_TIMEOUT));
+        let within = ClauseKind::Within(tree::seconds(MAIN_TASK_TIMEOUT));
         vec![
             set(&name, "running", Vec::new()),
             tree::step(&finished, wait, vec![within]),
-            tree::reply(tree::object(fields.collect())),
+            tree::reply(tree::object(fields)),
         ]
     }
 }

@@ -80,17 +80,13 @@ impl Importer<'_, '_> {
     fn templated(&mut self, node: &Node, given: &Given) -> Expr {
         match &node.content {
             Content::Text(text) => self.text_of(text, node.span, given),
-            Content::List(items) => tree::list(
-                items
-                    .iter()
-                    .map(|item| self.templated(item, given))
-                    .collect(),
-            ),
+            Content::List(items) => {
+                let items = items.iter().map(|item| self.templated(item, given));
+                tree::list(items.collect())
+            }
             Content::Map(entries) => {
-                let fields = entries
-                    .iter()
-                    .map(|entry| (entry.name.clone(), self.templated(&entry.value, given)));
-                tree::object(fields.collect())
+                let fields = entries.iter();
+                tree::object(fields.map(|entry| (&entry.name, self.templated(&entry.value, given))))
             }
             Content::Null | Content::Bool(_) | Content::Number(_) => tree::constant(node),
         }
