@@ -63,12 +63,10 @@ pub fn constant(node: &Node) -> Expr {
         },
         Content::Text(value) => text(value),
         Content::List(items) => list(items.iter().map(constant).collect()),
-        Content::Map(entries) => object(
-            entries
-                .iter()
-                .map(|entry| (entry.name.clone(), constant(&entry.value)))
-                .collect(),
-        ),
+        Content::Map(entries) => {
+            let fields = entries.iter();
+            object(fields.map(|entry| (&entry.name, constant(&entry.value))))
+        }
     }
 }
 
@@ -94,15 +92,17 @@ pub fn is_word(text: &str) -> bool {
         && characters.all(|c| c == '_' || c.is_ascii_alphanumeric())
 }
 
-pub fn object(fields: Vec<(String, Expr)>) -> Expr {
-    let entries = fields.into_iter().map(|(key, value)| Entry {
-        span: NOWHERE,
-        key: if is_word(&key) {
-            EntryKey::Name(name(&key))
-        } else {
-            EntryKey::Expr(text(&key))
-        },
-        value,
+pub fn object<K: AsRef<str>>(fields: impl IntoIterator<Item = (K, Expr)>) -> Expr {
+    let entries = fields.into_iter().map(|(key, value)| {
+        let key = match key.as_ref() {
+            word if is_word(word) => EntryKey::Name(name(word)),
+            other => EntryKey::Expr(text(other)),
+        };
+        Entry {
+            span: NOWHERE,
+            key,
+            value,
+        }
     });
     expr(ExprKind::Object(entries.collect()))
 }
@@ -201,13 +201,19 @@ pub fn not(operand: Expr) -> Expr {
 }
 
 pub fn binary(first: Expr, operator: BinaryOp, operand: Expr) -> Expr {
+    chain(first, [(operator, operand)])
+}
+
+/// Applies operators of one precedence level to operands, from left to right.
+pub fn chain(first: Expr, rest: impl IntoIterator<Item = (BinaryOp, Expr)>) -> Expr {
+    let rest = rest.into_iter().map(|(operator, operand)| ChainLink {
+        operator,
+        operator_span: NOWHERE,
+        operand,
+    });
     expr(ExprKind::Chain {
         first: Box::new(first),
-        rest: vec![ChainLink {
-            operator,
-            operator_span: NOWHERE,
-            operand,
-        }],
+        rest: rest.collect(),
     })
 }
 
@@ -215,21 +221,11 @@ pub fn binary(first: Expr, operator: BinaryOp, operand: Expr) -> Expr {
 pub fn joined(operands: Vec<Expr>, operator: BinaryOp) -> Option<Expr> {
     let mut operands = operands.into_iter();
     let first = operands.next()?;
-    let rest: Vec<ChainLink> = operands
-        .map(|operand| ChainLink {
-            operator,
-            operator_span: NOWHERE,
-            operand,
-        })
-        .collect();
-    Some(if rest.is_empty() {
-        first
-    } else {
-        expr(ExprKind::Chain {
-            first: Box::new(first),
-            rest,
-        })
-    })
+    if operands.len() == 0 {
+        return Some(first);
+    }
+    let rest = operands.map(|operand| (operator, operand));
+    Some(chain(first, rest))
 }
 
 pub fn coalesce(value: Expr, other: Expr) -> Expr {
@@ -351,10 +347,19 @@ pub fn fail_when(class: &str, message: Expr, condition: Expr) -> Statement {
 
 /// Converts a value to text; texts stay unchanged.
 pub fn as_text(value: Expr) -> Expr {
-    match &value.kind {
-        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => value,
-        _ => template(vec![TemplatePart::Expr(value)]),
+    if is_text(&value) {
+        return value;
     }
+    template(vec![TemplatePart::Expr(value)])
+}
+
+/// Returns true if an expression is certainly a text.
+pub fn is_text(value: &Expr) -> bool {
+    let kind = &value.kind;
+    matches!(
+        kind,
+        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_)
+    )
 }
 
 /// Converts a value that the document uses as a boolean to a condition.

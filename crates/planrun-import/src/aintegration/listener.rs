@@ -10,13 +10,18 @@ use planrun_lang::syntax::ast::{
 use planrun_lang::types::Signature;
 use planrun_lang::yaml::Node;
 
+use super::Importer;
 use super::output::Given;
-use super::{Importer, keys};
 use crate::draft::{excerpt, one_line};
 use crate::tree;
 
 /// The firing limit of a listener that triggers itself.
 const MAX_FIRINGS: i64 = 100;
+
+/// The keys of a listener.
+const KEYS: &str = "listener_id trigger_task_id trigger_condition trigger_status action_condition \
+                    listener_type action_type agent_id action_prompt code_snippet action_config \
+                    success_output failure_output priority name description";
 
 /// A listener of the document.
 pub struct Listener<'d> {
@@ -37,11 +42,10 @@ enum Action {
 
 impl Importer<'_, '_> {
     pub fn read_listener<'d>(&mut self, node: &'d Node) -> Option<Listener<'d>> {
-        self.draft
-            .report_keys(node, "a listener", keys::LISTENER, &[]);
+        self.draft.report_keys(node, "a listener", KEYS, &[]);
         if let Some(config) = node.get("action_config") {
             let of = "the `action_config` of a listener";
-            self.draft.report_keys(config, of, &["code"], &[]);
+            self.draft.report_keys(config, of, "code", &[]);
         }
         let Some(id) = node.get("listener_id").and_then(|id| self.id(id)) else {
             self.draft
@@ -253,12 +257,8 @@ impl Importer<'_, '_> {
     ) {
         let inner = self.draft.name(&format!("{name}_call"));
         let error = self.draft.name("e");
-        let tagged = |ok: bool, value: Expr| {
-            tree::object(vec![
-                ("ok".to_owned(), tree::boolean(ok)),
-                ("value".to_owned(), value),
-            ])
-        };
+        let tagged =
+            |ok: bool, value: Expr| tree::object([("ok", tree::boolean(ok)), ("value", value)]);
         let message = tree::field(tree::variable(&error), "message");
         let arm = tree::recover(&[], Some(&error), ArmBody::Expr(tagged(false, message)));
         let steps = vec![
@@ -492,8 +492,8 @@ fn select_tool<'s>(tools: &[&'s Signature], prompt: &str) -> Option<&'s Signatur
 /// An agent of AIntegration makes up to three attempts at a call.
 fn retry() -> ClauseKind {
     let classes = ["transient", "tool"].map(tree::variable);
-    ClauseKind::Retry(tree::object(vec![
-        ("attempts".to_owned(), tree::int(3)),
-        ("on".to_owned(), tree::list(classes.to_vec())),
+    ClauseKind::Retry(tree::object([
+        ("attempts", tree::int(3)),
+        ("on", tree::list(classes.to_vec())),
     ]))
 }

@@ -1,7 +1,6 @@
 //! Tasks and listeners of AIntegration.
 
 mod condition;
-mod keys;
 mod listener;
 mod output;
 
@@ -10,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use planrun_lang::diag::closest;
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
-    Expr, ExprKind, FieldType, File, Name, Statement, StatementKind, StepBody, Text, TypeExpr,
-    TypeExprKind, WaitFor,
+    ClauseKind, Expr, ExprKind, FieldType, File, Name, Statement, StatementKind, StepBody, Text,
+    TypeExpr, TypeExprKind, WaitFor,
 };
 use planrun_lang::yaml::{Content, Node};
 
@@ -32,6 +31,17 @@ const STATUSES: [(&str, &str); 6] = [
     ("Retrying", "retrying"),
     ("Done", "done"),
     ("Error", "failed"),
+];
+
+/// The keys of a task that a plan does without, each with the reason.
+const NOT_OF_TASK: [(&str, &str); 4] = [
+    ("prompt", "only the prompts of listeners say what is called"),
+    (
+        "parent_task_id",
+        "no status depends on the parent of a task",
+    ),
+    ("status", "a task starts in its first status"),
+    ("metadata", "it does not change what runs"),
 ];
 
 /// Returns true if a document looks like a plan with tasks and listeners.
@@ -83,7 +93,12 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Res
             ));
         }
     }
-    draft.report_keys(root, "the plan", keys::PLAN, keys::NOT_OF_PLAN);
+    let known = "plan_id name description prompt main_task_id tasks listeners";
+    let omitted = [
+        ("created_at", "a plan has no dates"),
+        ("metadata", "it does not change what runs"),
+    ];
+    draft.report_keys(root, "the plan", known, &omitted);
     let id = root.get("plan_id").and_then(Node::scalar);
     if id.is_none_or(|id| id.is_empty()) {
         draft.lost(root.span, "the plan", "plan_id is required");
@@ -113,7 +128,7 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Res
 
 /// A failure pauses the run, as it does in AIntegration.
 fn policy() -> Statement {
-    let pause = tree::object(vec![("on_failure".to_owned(), tree::variable("pause"))]);
+    let pause = tree::object([("on_failure", tree::variable("pause"))]);
     tree::statement(StatementKind::Policy(pause))
 }
 
@@ -176,8 +191,8 @@ impl Importer<'_, '_> {
 
     fn read_tasks(&mut self, root: &Node) {
         for node in items(root, "tasks") {
-            self.draft
-                .report_keys(node, "a task", keys::TASK, keys::NOT_OF_TASK);
+            let known = "task_id name is_main_task";
+            self.draft.report_keys(node, "a task", known, &NOT_OF_TASK);
             let Some(id) = node.get("task_id").and_then(|id| self.id(id)) else {
                 self.draft.lost(node.span, "a task", "task_id is required");
                 continue;
@@ -335,12 +350,11 @@ impl Importer<'_, '_> {
             on: is(&name, "done"),
             payload: None,
         });
-        let within =
-            planrun_lang::syntax::ast::ClauseKind::Within(tree::seconds(MAIN_TASK_TIMEOUT));
+        let within = ClauseKind::Within(tree::seconds(MAIN_TASK_TIMEOUT));
         vec![
             set(&name, "running", Vec::new()),
             tree::step(&finished, wait, vec![within]),
-            tree::reply(tree::object(fields.collect())),
+            tree::reply(tree::object(fields)),
         ]
     }
 }

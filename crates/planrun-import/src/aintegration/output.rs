@@ -4,7 +4,7 @@ use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{Expr, Statement, TemplatePart};
 use planrun_lang::yaml::{Content, Node};
 
-use super::{Importer, keys, set};
+use super::{Importer, set};
 use crate::document::entries;
 use crate::draft::{excerpt, is_writable};
 use crate::tree;
@@ -56,7 +56,8 @@ impl Importer<'_, '_> {
 
     /// Reports the unknown keys of an output, and records the fields that it sets on its task.
     pub fn note_output(&mut self, node: &Node) {
-        self.draft.report_keys(node, "an output", keys::OUTPUT, &[]);
+        self.draft
+            .report_keys(node, "an output", "task_id status context", &[]);
         let Some((id, status)) = self.target(node) else {
             return;
         };
@@ -79,17 +80,13 @@ impl Importer<'_, '_> {
     fn templated(&mut self, node: &Node, given: &Given) -> Expr {
         match &node.content {
             Content::Text(text) => self.text_of(text, node.span, given),
-            Content::List(items) => tree::list(
-                items
-                    .iter()
-                    .map(|item| self.templated(item, given))
-                    .collect(),
-            ),
+            Content::List(items) => {
+                let items = items.iter().map(|item| self.templated(item, given));
+                tree::list(items.collect())
+            }
             Content::Map(entries) => {
-                let fields = entries
-                    .iter()
-                    .map(|entry| (entry.name.clone(), self.templated(&entry.value, given)));
-                tree::object(fields.collect())
+                let fields = entries.iter();
+                tree::object(fields.map(|entry| (&entry.name, self.templated(&entry.value, given))))
             }
             Content::Null | Content::Bool(_) | Content::Number(_) => tree::constant(node),
         }

@@ -14,7 +14,7 @@ const ACTIONS: [&str; 4] = ["onSuccess", "onFailure", "successActions", "failure
 
 /// Reports the fields of a document and its sources, and the sources that have other names in the plan.
 pub fn report_document(root: &Node, draft: &mut Draft<'_>) {
-    let known = ["arazzo", "sourceDescriptions", "workflows", "components"];
+    let known = "arazzo sourceDescriptions workflows components";
     let omitted = [
         (
             "info",
@@ -22,14 +22,14 @@ pub fn report_document(root: &Node, draft: &mut Draft<'_>) {
         ),
         ("$self", "a plan has no address"),
     ];
-    draft.report_keys(root, "the document", &known, &omitted);
+    draft.report_keys(root, "the document", known, &omitted);
     let mut namespaces: BTreeMap<String, &str> = BTreeMap::new();
     for source in items(root, "sourceDescriptions") {
         let omitted = [
             ("url", "the addresses of systems are in the project"),
             ("type", "the project describes its own systems"),
         ];
-        draft.report_keys(source, "a source description", &["name"], &omitted);
+        draft.report_keys(source, "a source description", "name", &omitted);
         let Some(name) = source.get("name").and_then(Node::text) else {
             draft.lost(source.span, "a source description", "has no `name`");
             continue;
@@ -52,19 +52,9 @@ pub fn report_document(root: &Node, draft: &mut Draft<'_>) {
 
 /// Reports the fields of a workflow, with the schema of its inputs.
 pub fn report_workflow(workflow: &Node, schema: Option<&Node>, what: &str, draft: &mut Draft<'_>) {
-    let known = [
-        "workflowId",
-        "summary",
-        "description",
-        "inputs",
-        "dependsOn",
-        "steps",
-        "successActions",
-        "failureActions",
-        "outputs",
-        "parameters",
-    ];
-    draft.report_keys(workflow, what, &known, &[]);
+    let known = "workflowId summary description inputs dependsOn steps successActions failureActions \
+                 outputs parameters";
+    draft.report_keys(workflow, what, known, &[]);
     let Some(schema) = schema else { return };
     let of = format!("the inputs of {what}");
     if schema.get("$ref").is_some() {
@@ -78,11 +68,9 @@ pub fn report_workflow(workflow: &Node, schema: Option<&Node>, what: &str, draft
             "additionalProperties",
             "a plan has only the inputs that it declares",
         ),
-        ("title", prose),
-        ("description", prose),
-        ("$schema", prose),
+        ("title description $schema", prose),
     ];
-    draft.report_keys(schema, &of, &["type", "properties", "required"], &omitted);
+    draft.report_keys(schema, &of, "type properties required", &omitted);
     for property in entries(schema, "properties") {
         let is_limited = |key: &str| !matches!(key, "default" | "title" | "description");
         let keys = property.value.entries().unwrap_or_default().iter();
@@ -96,26 +84,14 @@ pub fn report_workflow(workflow: &Node, schema: Option<&Node>, what: &str, draft
 
 /// Reports the fields of a step and of its parts.
 pub fn report_step(root: &Node, step: &Step<'_>, draft: &mut Draft<'_>) {
-    let known = [
-        "stepId",
-        "description",
-        "operationId",
-        "operationPath",
-        "workflowId",
-        "parameters",
-        "requestBody",
-        "successCriteria",
-        "onSuccess",
-        "onFailure",
-        "outputs",
-    ];
+    let known = "stepId description operationId operationPath workflowId parameters requestBody \
+                 successCriteria onSuccess onFailure outputs";
     let what = step.what();
-    draft.report_keys(step.node, &what, &known, &[]);
+    draft.report_keys(step.node, &what, known, &[]);
     if let Some(node) = step.node.get("requestBody") {
         let of = format!("the `requestBody` of {what}");
         let media = [("contentType", "the tool knows the format of its request")];
-        let known = ["payload", "replacements"];
-        draft.report_keys(node, &of, &known, &media);
+        draft.report_keys(node, &of, "payload replacements", &media);
     }
     report_criteria(step.node, "successCriteria", &what, draft);
     report_parts(root, step.node, &what, draft);
@@ -125,9 +101,8 @@ pub fn report_step(root: &Node, step: &Step<'_>, draft: &mut Draft<'_>) {
 pub fn report_parts(root: &Node, holder: &Node, what: &str, draft: &mut Draft<'_>) {
     for node in items(holder, "parameters") {
         let of = format!("a parameter of {what}");
-        let known = ["name", "in", "value", "reference"];
         for node in [node, resolved(root, node)] {
-            draft.report_keys(node, &of, &known, &[]);
+            draft.report_keys(node, &of, "name in value reference", &[]);
         }
     }
     for list in ACTIONS {
@@ -140,17 +115,8 @@ pub fn report_parts(root: &Node, holder: &Node, what: &str, draft: &mut Draft<'_
 
 fn report_action(action: &Node, what: &str, draft: &mut Draft<'_>) {
     let of = format!("an action of {what}");
-    let known = [
-        "name",
-        "type",
-        "workflowId",
-        "stepId",
-        "retryAfter",
-        "retryLimit",
-        "criteria",
-        "reference",
-    ];
-    draft.report_keys(action, &of, &known, &[]);
+    let known = "name type workflowId stepId retryAfter retryLimit criteria reference";
+    draft.report_keys(action, &of, known, &[]);
     report_criteria(action, "criteria", &of, draft);
     for field in ["retryAfter", "retryLimit"] {
         let node = action.get(field);
@@ -168,7 +134,6 @@ fn report_action(action: &Node, what: &str, draft: &mut Draft<'_>) {
 fn report_criteria(holder: &Node, list: &str, what: &str, draft: &mut Draft<'_>) {
     for criterion in items(holder, list) {
         let of = format!("a criterion of {what}");
-        let known = ["context", "condition", "type"];
-        draft.report_keys(criterion, &of, &known, &[]);
+        draft.report_keys(criterion, &of, "context condition type", &[]);
     }
 }

@@ -292,8 +292,7 @@ impl<'d> Workflow<'_, 'd, '_> {
     pub fn outputs(&mut self, steps: &Steps<'d>, flow: &Flow) -> Expr {
         let view = View::before(steps, END, flow);
         let outputs = entries(self.node, "outputs").iter();
-        let outputs = outputs.map(|entry| (entry.name.clone(), self.value(&entry.value, &view)));
-        tree::object(outputs.collect())
+        tree::object(outputs.map(|entry| (&entry.name, self.value(&entry.value, &view))))
     }
 }
 

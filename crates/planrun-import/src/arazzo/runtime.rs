@@ -59,9 +59,7 @@ impl Workflow<'_, '_, '_> {
             }
             Content::Map(entries) => {
                 let fields = entries.iter();
-                let fields =
-                    fields.map(|entry| (entry.name.clone(), self.value(&entry.value, view)));
-                tree::object(fields.collect())
+                tree::object(fields.map(|entry| (&entry.name, self.value(&entry.value, view))))
             }
             Content::Null | Content::Bool(_) | Content::Number(_) => tree::constant(node),
         }

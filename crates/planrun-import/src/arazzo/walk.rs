@@ -12,9 +12,9 @@ use super::steps::{Action, END, Step, Steps, To};
 use super::{Workflow, keys};
 use crate::control_flow::graph::Graph;
 use crate::control_flow::{
-    Branch, Continuation, End, Flow, Region, Target, Walk, Written, outcome,
+    Branch, Continuation, Continued, End, Flow, Region, Target, Walk, Written, outcome,
 };
-use crate::document::{Refused, entries, items};
+use crate::document::{entries, items};
 use crate::draft::{Draft, excerpt, one_line};
 use crate::expression::value::Value;
 use crate::tree;
@@ -42,7 +42,7 @@ impl<'d, 't> Walk<'d, 't> for Workflow<'_, 'd, 't> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    ) -> Continued<'d> {
         let Some(step) = steps.by_id.get(name) else {
             return Ok(Continuation::Finished(None));
         };
@@ -132,12 +132,7 @@ impl<'d> Workflow<'_, 'd, '_> {
                 return branches;
             }
         }
-        branches.push(Branch {
-            condition: None,
-            prelude: Vec::new(),
-            to: Target::Node(step.below),
-            flow,
-        });
+        branches.push(Branch::new(None, Target::Node(step.below), flow));
         branches
     }
 

@@ -4,8 +4,8 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind};
 use planrun_lang::yaml::{Content, Entry, Node};
 
 use super::data::Scope;
-use crate::expression::has_type;
 use crate::expression::path::{self, Path, Step};
+use crate::expression::quote::plan;
 use crate::expression::value::Value;
 use crate::tree;
 
@@ -93,10 +93,9 @@ fn comparison(rule: &Node, test: &Entry, scope: &Scope<'_>) -> Result<Option<Exp
     if name == "StringMatches" {
         let pattern = test.value.text().filter(|_| name == test.name);
         let pattern = pattern.ok_or("the pattern is not a constant string")?;
-        let matches = vec![tree::text(&wildcards(pattern))];
-        let matches = tree::method(value.clone(), "matches", matches);
-        let is_text = kind_test("String", &value)?;
-        return Ok(Some(tree::binary(is_text, BinaryOp::And, matches)));
+        let form = tree::text(&wildcards(pattern));
+        let matches = plan!("type(value) == string && value.matches(form)", value, form);
+        return Ok(Some(matches));
     }
     let kinds = ["String", "Numeric", "Boolean", "Timestamp"];
     let kind = kinds.into_iter().find(|kind| name.starts_with(kind));
@@ -130,7 +129,7 @@ fn compared(kind: &str, operator: BinaryOp, value: Expr, other: Expr) -> Result<
         .collect::<Result<_, _>>()?;
     let side = |side: Expr| {
         if kind == "Timestamp" {
-            tree::function("timestamp", vec![side])
+            plan!("timestamp(side)", side)
         } else {
             side
         }
@@ -163,7 +162,7 @@ fn leads_somewhere(path: &Path, scope: &Scope<'_>, depth: usize) -> Result<Vec<E
     };
     let holder = scope.follow(&before)?;
     // Any field that is not known is one of the base.
-    let place = || match &holder {
+    let place = match &holder {
         Value::Object {
             base: Some(base), ..
         } => base.clone(),
@@ -175,24 +174,19 @@ fn leads_somewhere(path: &Path, scope: &Scope<'_>, depth: usize) -> Result<Vec<E
             Some(false) => conditions.push(tree::boolean(false)),
             None => {
                 if !is_known {
-                    conditions.push(has_type(&place(), &["map"]));
+                    conditions.push(plan!("type(place) == map", place));
                 }
-                conditions.push(tree::binary(tree::text(key), BinaryOp::In, place()));
+                conditions.push(plan!("key in place", key = tree::text(key), place));
             }
         },
         Step::Index(at) => {
-            let size = tree::function("size", vec![place()]);
-            let needed = if at < 0 {
+            let needed = tree::int(if at < 0 {
                 at.saturating_neg()
             } else {
                 at.saturating_add(1)
-            };
-            conditions.push(has_type(&place(), &["list"]));
-            conditions.push(tree::binary(
-                size,
-                BinaryOp::GreaterEqual,
-                tree::int(needed),
-            ));
+            });
+            conditions.push(plan!("type(place) == list", place));
+            conditions.push(plan!("size(place) >= needed", place, needed));
         }
         Step::Selection => return Err("`IsPresent` takes a path to a single value".to_owned()),
     }
@@ -201,14 +195,13 @@ fn leads_somewhere(path: &Path, scope: &Scope<'_>, depth: usize) -> Result<Vec<E
 
 fn kind_test(kind: &str, value: &Expr) -> Result<Expr, String> {
     Ok(match kind {
-        "Null" => tree::binary(value.clone(), BinaryOp::Equal, tree::null()),
-        "String" => has_type(value, &["string"]),
-        "Boolean" => has_type(value, &["bool"]),
-        "Numeric" => has_type(value, &["int", "double"]),
+        "Null" => plan!("value == null", value),
+        "String" => plan!("type(value) == string", value),
+        "Boolean" => plan!("type(value) == bool", value),
+        "Numeric" => plan!("type(value) in [int, double]", value),
         "Timestamp" => {
-            let pattern = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$";
-            let matches = tree::method(value.clone(), "matches", vec![tree::text(pattern)]);
-            tree::binary(has_type(value, &["string"]), BinaryOp::And, matches)
+            let form = tree::text(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$");
+            plan!("type(value) == string && value.matches(form)", value, form)
         }
         _ => return Err(format!("`Is{}` has no counterpart", super::short(kind))),
     })

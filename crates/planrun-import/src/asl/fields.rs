@@ -7,101 +7,47 @@ use super::machine::{Machine, State};
 use crate::document::items;
 use crate::draft::{Draft, one_line};
 
-/// The fields of a kind of state: in both languages, only in JSONPath, and only in JSONata.
-struct Kind {
-    name: &'static str,
-    both: &'static [&'static str],
-    path: &'static [&'static str],
-    jsonata: &'static [&'static str],
-}
-
 /// Fields of every state.
-const COMMON: [&str; 2] = ["Type", "QueryLanguage"];
+const COMMON: &str = "Type QueryLanguage";
 /// Further fields of every state that does not fail.
-const CONTINUING: [&str; 6] = ["Next", "End", "Assign", "InputPath", "OutputPath", "Output"];
+const CONTINUING: &str = "Next End Assign InputPath OutputPath Output";
 
-const KINDS: [Kind; 8] = [
-    Kind {
-        name: "Task",
-        both: &[
-            "Resource",
-            "Retry",
-            "Catch",
-            "TimeoutSeconds",
-            "HeartbeatSeconds",
-            "Credentials",
+/// The fields of each kind of state: in both languages, only in JSONPath, and only in JSONata.
+const KINDS: [(&str, [&str; 3]); 8] = [
+    (
+        "Task",
+        [
+            "Resource Retry Catch TimeoutSeconds HeartbeatSeconds Credentials",
+            "Parameters ResultPath ResultSelector TimeoutSecondsPath HeartbeatSecondsPath",
+            "Arguments",
         ],
-        path: &[
-            "Parameters",
-            "ResultPath",
-            "ResultSelector",
-            "TimeoutSecondsPath",
-            "HeartbeatSecondsPath",
+    ),
+    ("Pass", ["", "Result ResultPath Parameters", ""]),
+    (
+        "Wait",
+        ["Seconds Timestamp", "SecondsPath TimestampPath", ""],
+    ),
+    ("Choice", ["Choices Default", "", ""]),
+    ("Succeed", ["", "", ""]),
+    ("Fail", ["Error Cause", "ErrorPath CausePath", ""]),
+    (
+        "Map",
+        [
+            "ItemProcessor Iterator ItemSelector ItemReader ItemBatcher ResultWriter MaxConcurrency \
+             ToleratedFailurePercentage ToleratedFailureCount Retry Catch",
+            "ItemsPath Parameters ResultPath ResultSelector MaxConcurrencyPath \
+             ToleratedFailurePercentagePath ToleratedFailureCountPath",
+            "Items",
         ],
-        jsonata: &["Arguments"],
-    },
-    Kind {
-        name: "Pass",
-        both: &[],
-        path: &["Result", "ResultPath", "Parameters"],
-        jsonata: &[],
-    },
-    Kind {
-        name: "Wait",
-        both: &["Seconds", "Timestamp"],
-        path: &["SecondsPath", "TimestampPath"],
-        jsonata: &[],
-    },
-    Kind {
-        name: "Choice",
-        both: &["Choices", "Default"],
-        path: &[],
-        jsonata: &[],
-    },
-    Kind {
-        name: "Succeed",
-        both: &[],
-        path: &[],
-        jsonata: &[],
-    },
-    Kind {
-        name: "Fail",
-        both: &["Error", "Cause"],
-        path: &["ErrorPath", "CausePath"],
-        jsonata: &[],
-    },
-    Kind {
-        name: "Map",
-        both: &[
-            "ItemProcessor",
-            "Iterator",
-            "ItemSelector",
-            "ItemReader",
-            "ItemBatcher",
-            "ResultWriter",
-            "MaxConcurrency",
-            "ToleratedFailurePercentage",
-            "ToleratedFailureCount",
-            "Retry",
-            "Catch",
+    ),
+    (
+        "Parallel",
+        [
+            "Branches Retry Catch",
+            "Parameters ResultPath ResultSelector",
+            "Arguments",
         ],
-        path: &[
-            "ItemsPath",
-            "Parameters",
-            "ResultPath",
-            "ResultSelector",
-            "MaxConcurrencyPath",
-            "ToleratedFailurePercentagePath",
-            "ToleratedFailureCountPath",
-        ],
-        jsonata: &["Items"],
-    },
-    Kind {
-        name: "Parallel",
-        both: &["Branches", "Retry", "Catch"],
-        path: &["Parameters", "ResultPath", "ResultSelector"],
-        jsonata: &["Arguments"],
-    },
+    ),
 ];
 
 /// Why a comment is omitted.
@@ -111,17 +57,10 @@ const OPERATORS: [&str; 3] = ["And", "Or", "Not"];
 
 /// Reports what a machine loses: its unknown fields, and the states that no other state leads to.
 pub fn report_machine(node: &Node, machine: &Machine<'_>, is_inner: bool, draft: &mut Draft<'_>) {
-    let known: &[&str] = if is_inner {
-        &["StartAt", "States", "QueryLanguage", "ProcessorConfig"]
+    let known = if is_inner {
+        "StartAt States QueryLanguage ProcessorConfig"
     } else {
-        &[
-            "StartAt",
-            "States",
-            "QueryLanguage",
-            "Comment",
-            "Version",
-            "TimeoutSeconds",
-        ]
+        "StartAt States QueryLanguage Comment Version TimeoutSeconds"
     };
     draft.report_keys(node, "a machine", known, &[COMMENT]);
     if let Some(config) = node.get("ProcessorConfig") {
@@ -131,7 +70,7 @@ pub fn report_machine(node: &Node, machine: &Machine<'_>, is_inner: bool, draft:
             draft.changed(config.span, "`ProcessorConfig` of a machine", why);
         }
         let of = "the `ProcessorConfig` of a machine";
-        draft.report_keys(config, of, &["Mode", "ExecutionType"], &[]);
+        draft.report_keys(config, of, "Mode ExecutionType", &[]);
     }
     for state in machine.states.values() {
         if state.name != machine.start && !machine.graph.reaches(machine.start, state.name) {
@@ -143,33 +82,29 @@ pub fn report_machine(node: &Node, machine: &Machine<'_>, is_inner: bool, draft:
 
 /// Reports the fields of a state that have no place in the plan.
 pub fn report_state(state: &State<'_>, draft: &mut Draft<'_>) {
-    let Some(kind) = KINDS.iter().find(|kind| kind.name == state.kind) else {
+    let kind = KINDS.iter().find(|(kind, _)| *kind == state.kind);
+    let Some((_, [both, path, jsonata])) = kind else {
         return;
     };
-    let (own, other, language) = if state.is_jsonata {
-        (kind.jsonata, kind.path, "JSONata")
+    let (own, other, others, language) = if state.is_jsonata {
+        (jsonata, path, "InputPath OutputPath", "JSONata")
     } else {
-        (kind.path, kind.jsonata, "JSONPath")
+        (path, jsonata, "Output", "JSONPath")
     };
-    let others = if state.is_jsonata {
-        &["InputPath", "OutputPath"][..]
-    } else {
-        &["Output"]
-    };
-    for field in others.iter().chain(other) {
+    for field in others.split_whitespace().chain(other.split_whitespace()) {
         if let Some(node) = state.get(field) {
             let why = format!("belongs to the other query language: the state is in {language}");
             draft.lost(node.span, format!("`{field}` of {}", what(state)), why);
         }
     }
-    let mut known = [&COMMON[..], kind.both, own, other].concat();
-    if kind.name != "Fail" {
-        known.extend(CONTINUING);
+    let mut known = [COMMON, both, own, other].join(" ");
+    if state.kind != "Fail" {
+        known = known + " " + CONTINUING;
     }
     if makes_step(state) {
-        known.push("Comment");
+        known += " Comment";
     }
-    let is_open = makes_step(state) || kind.name == "Pass";
+    let is_open = makes_step(state) || state.kind == "Pass";
     if is_open && state.get("Next").is_none() && state.get("End").is_none() {
         let why = "is treated as the last one: it has neither `Next` nor `End`";
         draft.changed(state.entry.span, what(state), why);
@@ -197,26 +132,19 @@ fn report_entries(state: &State<'_>, draft: &mut Draft<'_>) {
     }
     for entry in state.items("Retry") {
         let of = format!("an entry of `Retry` of {}", what(state));
-        let known = [
-            "ErrorEquals",
-            "IntervalSeconds",
-            "MaxAttempts",
-            "BackoffRate",
-            "MaxDelaySeconds",
-            "JitterStrategy",
-        ];
-        draft.report_keys(entry, &of, &known, &[COMMENT]);
+        let known =
+            "ErrorEquals IntervalSeconds MaxAttempts BackoffRate MaxDelaySeconds JitterStrategy";
+        draft.report_keys(entry, &of, known, &[COMMENT]);
         report_errors(entry, &of, draft);
     }
     for entry in state.items("Catch") {
         let of = format!("an entry of `Catch` of {}", what(state));
-        let own = if state.is_jsonata {
-            "Output"
+        let known = if state.is_jsonata {
+            "ErrorEquals Next Assign Output"
         } else {
-            "ResultPath"
+            "ErrorEquals Next Assign ResultPath"
         };
-        let known = ["ErrorEquals", "Next", "Assign", own];
-        draft.report_keys(entry, &of, &known, &[COMMENT]);
+        draft.report_keys(entry, &of, known, &[COMMENT]);
         report_errors(entry, &of, draft);
         if entry.get("Next").and_then(Node::text).is_none() {
             draft.lost(entry.span, of, "has no `Next`, and is omitted");
@@ -231,8 +159,7 @@ fn report_rule(state: &State<'_>, rule: &Node, draft: &mut Draft<'_>) {
         draft.lost(rule.span, &*of, "has no `Next`, and is omitted");
     }
     if state.is_jsonata {
-        let known = ["Condition", "Next", "Assign", "Output"];
-        draft.report_keys(rule, &of, &known, &[COMMENT]);
+        draft.report_keys(rule, &of, "Condition Next Assign Output", &[COMMENT]);
         return;
     }
     let mut open = vec![rule];

@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::source::Span;
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StepBody, TemplatePart, WaitFor};
+use planrun_lang::syntax::ast::{Expr, Statement, StepBody, WaitFor};
 use planrun_lang::yaml::Node;
 
 use super::data::{Scope, jsonata_of};
 use super::machine::{Machine, State};
 use super::{choice, fields};
 use crate::control_flow::graph::Graph;
-use crate::control_flow::{Branch, Continuation, Flow, Region, Target, Walk, Written, end};
-use crate::document::Refused;
+use crate::control_flow::{
+    Branch, Continuation, Continued, Flow, Region, Target, Walk, Written, end,
+};
 use crate::draft::Draft;
 use crate::expression::Caveats;
+use crate::expression::quote::plan;
 use crate::expression::value::Value;
 use crate::tree;
 
@@ -29,6 +31,15 @@ pub struct Translator<'x, 't> {
     written: Written,
     /// The parts whose change the report describes only once for the whole machine.
     told: BTreeSet<&'static str>,
+}
+
+/// A state that is entered: with its machine, the data, and the region of the plan.
+#[derive(Clone, Copy)]
+pub struct At<'p, 'd> {
+    pub machine: &'p Machine<'d>,
+    pub state: &'p State<'d>,
+    pub flow: &'p Flow,
+    pub region: &'p Region<'d>,
 }
 
 impl<'x, 't> Translator<'x, 't> {
@@ -75,32 +86,32 @@ impl<'d, 't> Walk<'d, 't> for Translator<'_, 't> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    ) -> Continued<'d> {
         let Some(state) = machine.states.get(name) else {
             return Ok(Continuation::Finished(None));
         };
-        self.state(machine, state, flow, region, out)
+        let at = At {
+            machine,
+            state,
+            flow,
+            region,
+        };
+        self.state(at, out)
     }
 }
 
 impl Translator<'_, '_> {
-    fn state<'d>(
-        &mut self,
-        machine: &Machine<'d>,
-        state: &State<'d>,
-        flow: &Flow,
-        region: &Region<'d>,
-        out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    fn state<'d>(&mut self, at: At<'_, 'd>, out: &mut Vec<Statement>) -> Continued<'d> {
+        let At { state, flow, .. } = at;
         fields::report_state(state, self.draft);
         match state.kind {
             "Pass" => {
                 let flow = self.pass(state, flow, out);
-                Ok(proceed(state, flow, region, out))
+                Ok(proceed(state, flow, at.region, out))
             }
             "Succeed" => {
                 let flow = self.after(state, None, flow, out);
-                out.push(end(&flow.value, region));
+                out.push(end(&flow.value, at.region));
                 Ok(Continuation::Finished(None))
             }
             "Fail" => {
@@ -113,12 +124,12 @@ impl Translator<'_, '_> {
                 within.value = self.through(state, "InputPath", flow.value.clone(), flow);
                 self.wait(state, &within, out);
                 let flow = self.after(state, None, flow, out);
-                Ok(proceed(state, flow, region, out))
+                Ok(proceed(state, flow, at.region, out))
             }
-            "Choice" => self.choice(machine, state, flow, region, out),
-            "Task" => self.task(machine, state, flow, region, out),
-            "Map" => self.map(machine, state, flow, region, out),
-            "Parallel" => self.branches(machine, state, flow, region, out),
+            "Choice" => self.choice(at, out),
+            "Task" => self.task(at, out),
+            "Map" => self.map(at, out),
+            "Parallel" => self.branches(at, out),
             other => {
                 let what = format!("state `{}`", state.name);
                 let why = format!("`{}` is not a state type", super::short(other));
@@ -145,15 +156,12 @@ impl Translator<'_, '_> {
             if let Some(seconds) = node.scalar().and_then(|text| text.parse::<i64>().ok()) {
                 WaitFor::Duration(tree::seconds(seconds))
             } else {
-                let whole = tree::function("int", vec![value.clone()]);
-                let is_whole = tree::binary(value.clone(), BinaryOp::Equal, whole);
-                let is_time = tree::binary(value.clone(), BinaryOp::GreaterEqual, tree::int(0));
-                let is_possible = tree::binary(is_time, BinaryOp::And, is_whole);
+                let is_possible = plan!("value >= 0 && value == int(value)", value);
                 out.push(demand(state, field, is_possible));
-                WaitFor::Duration(duration(value))
+                WaitFor::Duration(duration(&value))
             }
         } else {
-            WaitFor::Until(tree::function("timestamp", vec![value]))
+            WaitFor::Until(plan!("timestamp(value)", value))
         };
         let name = self.draft.name_of(state.name, state.entry.span, "state");
         let step = tree::step(&name, StepBody::Wait(wait), Vec::new());
@@ -172,14 +180,8 @@ impl Translator<'_, '_> {
         }
     }
 
-    fn choice<'d>(
-        &mut self,
-        machine: &Machine<'d>,
-        state: &State<'d>,
-        flow: &Flow,
-        region: &Region<'d>,
-        out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    fn choice<'d>(&mut self, at: At<'_, 'd>, out: &mut Vec<Statement>) -> Continued<'d> {
+        let At { state, flow, .. } = at;
         let mut branches = Vec::new();
         let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let rules = state.items("Choices");
@@ -190,14 +192,9 @@ impl Translator<'_, '_> {
             let condition = self.condition(state, rule, &input, flow);
             let after = self.chosen(state, rule, flow, out);
             let is_last = condition.is_none();
-            branches.push(Branch {
-                condition,
-                prelude: Vec::new(),
-                to: Target::Node(next),
-                flow: after,
-            });
+            branches.push(Branch::new(condition, Target::Node(next), after));
             if is_last {
-                return self.write_branches(machine, state.name, branches, region, out);
+                return self.write_branches(at.machine, state.name, branches, at.region, out);
             }
         }
         let after = self.chosen(state, &state.entry.value, flow, out);
@@ -215,7 +212,7 @@ impl Translator<'_, '_> {
             to,
             flow: after,
         });
-        self.write_branches(machine, state.name, branches, region, out)
+        self.write_branches(at.machine, state.name, branches, at.region, out)
     }
 
     /// Translates the condition of a rule; `None` for a rule that always holds.
@@ -295,9 +292,8 @@ pub fn demand(state: &State<'_>, field: &str, is_possible: Expr) -> Statement {
 }
 
 /// Converts a number of seconds to a duration.
-pub fn duration(seconds: Expr) -> Expr {
-    let parts = vec![TemplatePart::Expr(seconds), TemplatePart::Text("s".into())];
-    tree::function("duration", vec![tree::template(parts)])
+pub fn duration(seconds: &Expr) -> Expr {
+    plan!(r#"duration("${seconds}s")"#, seconds)
 }
 
 /// Returns the values that a state can read, with `root` as `$`.

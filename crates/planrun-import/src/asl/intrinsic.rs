@@ -1,10 +1,11 @@
 //! Translates intrinsic functions of JSONPath states.
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, TemplatePart};
+use planrun_lang::syntax::ast::{Expr, ExprKind, Literal, TemplatePart};
 
 use super::data::Scope;
 use crate::document;
-use crate::expression::{ONE, added, only_list, within_bounds};
+use crate::expression::quote::plan;
+use crate::expression::{added, only_list, within_bounds};
 use crate::tree;
 
 /// The deepest nesting of calls.
@@ -127,44 +128,48 @@ fn of_few(name: &str, arguments: Vec<Expr>) -> Option<Result<Expr, String>> {
     let mut arguments = arguments.into_iter();
     let first = arguments.next()?;
     let mut take = || arguments.next().unwrap_or_else(tree::null);
-    let base64 =
-        |called: &str, value: Expr| tree::method(tree::variable("base64"), called, vec![value]);
+    let (second, third) = (take(), take());
     Some(Ok(match (name, count) {
-        ("ArrayContains", 2) => tree::binary(take(), BinaryOp::In, only_list(first)),
-        ("ArrayLength", 1) => tree::function("size", vec![only_list(first)]),
-        ("ArrayGetItem", 2) => tree::index(first, take()),
-        ("ArrayUnique", 1) => tree::method(first, "distinct", Vec::new()),
-        ("ArrayPartition", 2) => partition(&first, take()),
-        ("ArrayRange", 3) => {
-            let last = take();
-            range(first, last, take())
+        ("ArrayContains", 2) => plan!("second in list", second, list = only_list(first)),
+        ("ArrayLength", 1) => plan!("size(list)", list = only_list(first)),
+        ("ArrayGetItem", 2) => tree::index(first, second),
+        ("ArrayUnique", 1) => plan!("first.distinct()", first),
+        // The last list may be shorter.
+        ("ArrayPartition", 2) => plan!(
+            "lists.range(((size(first) + length) - 1) / length)
+                .map(one, first.slice(one * length, [one * length + length, size(first)].min() ?? 0))",
+            first,
+            length = second,
+        ),
+        ("ArrayRange", 3) => plan!(
+            "lists.range(((last - first) + step) / step).map(one, first + one * step)",
+            first,
+            last = second,
+            step = third,
+        ),
+        ("Base64Encode", 1) => plan!("base64.encode(bytes(first))", first),
+        ("Base64Decode", 1) => plan!("string(base64.decode(first))", first),
+        ("JsonMerge", 3) if third == tree::boolean(false) => {
+            plan!("merge(first, second)", first, second)
         }
-        ("Base64Encode", 1) => base64("encode", tree::function("bytes", vec![first])),
-        ("Base64Decode", 1) => tree::function("string", vec![base64("decode", first)]),
         ("JsonMerge", 3) => {
-            let second = take();
-            if take() != tree::boolean(false) {
-                return Some(Err(
-                    "the third argument of `States.JsonMerge` is `false`".into()
-                ));
-            }
-            tree::function("merge", vec![first, second])
+            let why = "the third argument of `States.JsonMerge` is `false`";
+            return Some(Err(why.into()));
         }
-        ("JsonToString", 1) => tree::function("json", vec![first]),
+        ("JsonToString", 1) => plan!("json(first)", first),
         ("StringToJson", 1) => return Some(parsed(&first)),
-        ("MathAdd", 2) => sum(first, take()),
-        ("StringSplit", 2) => return Some(split_by(first, &take())),
+        ("MathAdd", 2) => sum(first, second),
+        ("StringSplit", 2) => return Some(split_by(first, &second)),
         _ => return None,
     }))
 }
 
 fn sum(first: Expr, second: Expr) -> Expr {
     match second.kind {
-        ExprKind::Literal(Literal::Int(number)) if number < 0 => tree::binary(
-            first,
-            BinaryOp::Subtract,
-            tree::int(number.saturating_neg()),
-        ),
+        ExprKind::Literal(Literal::Int(number)) if number < 0 => {
+            let less = tree::int(number.saturating_neg());
+            plan!("first - less", first, less)
+        }
         _ => added(first, second),
     }
 }
@@ -200,39 +205,6 @@ fn format(pattern: &Expr, values: Vec<Expr>) -> Result<Expr, String> {
     Ok(tree::template(parts))
 }
 
-/// Splits a list into lists of `length` elements each; the last one may be shorter.
-fn partition(list: &Expr, length: Expr) -> Expr {
-    let size = || tree::function("size", vec![list.clone()]);
-    let one = || tree::variable(ONE);
-    let from = tree::binary(one(), BinaryOp::Multiply, length.clone());
-    let behind = tree::binary(from.clone(), BinaryOp::Add, length.clone());
-    let smaller = tree::method(tree::list(vec![behind, size()]), "min", Vec::new());
-    let to = tree::coalesce(smaller, tree::int(0));
-    let more = tree::binary(
-        tree::binary(size(), BinaryOp::Add, length.clone()),
-        BinaryOp::Subtract,
-        tree::int(1),
-    );
-    let count = tree::binary(more, BinaryOp::Divide, length);
-    let numbers = tree::method(tree::variable("lists"), "range", vec![count]);
-    tree::method(
-        numbers,
-        "map",
-        vec![one(), tree::method(list.clone(), "slice", vec![from, to])],
-    )
-}
-
-/// Returns `[first, first + step, …]` up to `last`.
-fn range(first: Expr, last: Expr, step: Expr) -> Expr {
-    let span = tree::binary(last, BinaryOp::Subtract, first.clone());
-    let behind = tree::binary(span, BinaryOp::Add, step.clone());
-    let count = tree::binary(behind, BinaryOp::Divide, step.clone());
-    let numbers = tree::method(tree::variable("lists"), "range", vec![count]);
-    let steps = tree::binary(tree::variable(ONE), BinaryOp::Multiply, step);
-    let value = tree::binary(first, BinaryOp::Add, steps);
-    tree::method(numbers, "map", vec![tree::variable(ONE), value])
-}
-
 /// Constant JSON is parsed during the import, since plans cannot parse JSON.
 fn parsed(text: &Expr) -> Result<Expr, String> {
     let ExprKind::Literal(Literal::String(text)) = &text.kind else {
@@ -253,11 +225,13 @@ fn split_by(text: Expr, separator: &Expr) -> Result<Expr, String> {
     let Some((first, others)) = characters.split_first() else {
         return Err("`split` takes constant separators".into());
     };
-    let one = || tree::variable(ONE);
     let text = others.iter().fold(text, |text, other| {
         tree::method(text, "replace", vec![tree::text(other), tree::text(first)])
     });
-    let parts = tree::method(text, "split", vec![tree::text(first)]);
-    let is_part = tree::binary(one(), BinaryOp::NotEqual, tree::text(""));
-    Ok(tree::method(parts, "filter", vec![one(), is_part]))
+    let first = tree::text(first);
+    Ok(plan!(
+        r#"text.split(first).filter(one, one != "")"#,
+        text,
+        first
+    ))
 }

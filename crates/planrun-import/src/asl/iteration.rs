@@ -1,18 +1,17 @@
 //! `Map` and `Parallel`: machines inside a state.
 
-use planrun_lang::syntax::ast::{
-    BinaryOp, Block, Expr, Literal, Statement, StatementKind, StepBody,
-};
+use planrun_lang::syntax::ast::{BinaryOp, Block, Expr, Statement, StatementKind, StepBody};
 
 use super::fields::report_machine;
-use super::flow::{Translator, demand};
+use super::flow::{At, Translator, demand};
 use super::machine::{Machine, State};
 use super::task::Run;
-use crate::control_flow::{Continuation, Element, Flow, Region, Walk as _};
+use crate::control_flow::{Continued, Element, Flow, Region, Walk as _};
 use crate::document::Refused;
 use crate::draft::{Draft, expressions};
+use crate::expression::quote::plan;
+use crate::expression::reads;
 use crate::expression::value::Value;
-use crate::expression::{ONE, reads};
 use crate::tree;
 
 /// The most elements of a list; every loop of a plan has a bound.
@@ -21,14 +20,8 @@ const MAX_ELEMENTS: i64 = 10_000;
 const PARALLEL: i64 = 40;
 
 impl Translator<'_, '_> {
-    pub fn map<'d>(
-        &mut self,
-        machine: &Machine<'d>,
-        state: &State<'d>,
-        flow: &Flow,
-        region: &Region<'d>,
-        out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    pub fn map<'d>(&mut self, at: At<'_, 'd>, out: &mut Vec<Statement>) -> Continued<'d> {
+        let At { state, flow, .. } = at;
         let processor = state.get("ItemProcessor").or(state.get("Iterator"));
         let Some(processor) = processor else {
             return Err(Refused::new(
@@ -76,7 +69,7 @@ impl Translator<'_, '_> {
         } else {
             self.tolerant(state, name, body, tolerances)
         };
-        self.run(machine, state, run, flow, region, out)
+        self.run(at, run, out)
     }
 
     /// Writes the block that runs for each element.
@@ -169,11 +162,11 @@ impl Translator<'_, '_> {
             }
             let most = self.computed(state, field, node, flow);
             if node.text().is_some() {
-                let mut possible = tree::binary(most.clone(), BinaryOp::GreaterEqual, tree::int(0));
-                if is_share {
-                    let is_share = tree::binary(most.clone(), BinaryOp::LessEqual, tree::int(100));
-                    possible = tree::binary(possible, BinaryOp::And, is_share);
-                }
+                let possible = if is_share {
+                    plan!("most >= 0 && most <= 100", most)
+                } else {
+                    plan!("most >= 0", most)
+                };
                 out.push(demand(state, field, possible));
             }
             tolerances.push((is_share, most));
@@ -193,31 +186,29 @@ impl Translator<'_, '_> {
         let why = "are counted after all elements; the machine stops at the first failure above the limit";
         self.draft.changed(state.entry.span, what, why);
         let results = self.draft.name(&format!("{}_results", state.name));
-        let list = || tree::variable(&results);
-        let one = || tree::variable(ONE);
-        let ok = || tree::field(one(), "ok");
-        let failed = tree::method(list(), "filter", vec![one(), tree::not(ok())]);
-        let size = |list: Expr| tree::function("double", vec![tree::function("size", vec![list])]);
+        let list = tree::variable(&results);
+        let failed = plan!("double(size(list.filter(one, !one.ok)))", list);
         let conditions = tolerances.into_iter().map(|(is_share, most)| {
-            let most = if is_share {
-                let product = tree::binary(most, BinaryOp::Multiply, size(list()));
-                let hundred = tree::literal(Literal::Double(100.0));
-                tree::binary(product, BinaryOp::Divide, hundred)
+            if is_share {
+                plan!(
+                    "failed <= (most * double(size(list))) / 100.0",
+                    failed,
+                    most,
+                    list
+                )
             } else {
-                most
-            };
-            tree::binary(size(failed.clone()), BinaryOp::LessEqual, most)
+                plan!("failed <= most", failed, most)
+            }
         });
         let condition = tree::joined(conditions.collect(), BinaryOp::And);
         let message = format!("too many elements of `{}` failed", super::short(state.name));
-        let value = tree::conditional(ok(), tree::field(one(), "value"), tree::null());
         let statements = vec![
             tree::step(&results, each, Vec::new()),
             tree::statement(StatementKind::Ensure {
                 condition: condition.unwrap_or_else(|| tree::boolean(true)),
                 message: Box::new(tree::text(&message)),
             }),
-            tree::yields(tree::method(list(), "map", vec![one(), value])),
+            tree::yields(plan!("list.map(one, one.ok ? one.value : null)", list)),
         ];
         Run {
             name,
@@ -226,14 +217,8 @@ impl Translator<'_, '_> {
         }
     }
 
-    pub fn branches<'d>(
-        &mut self,
-        machine: &Machine<'d>,
-        state: &State<'d>,
-        flow: &Flow,
-        region: &Region<'d>,
-        out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    pub fn branches<'d>(&mut self, at: At<'_, 'd>, out: &mut Vec<Statement>) -> Continued<'d> {
+        let At { state, flow, .. } = at;
         let branches = state.items("Branches");
         if branches.is_empty() {
             let message = format!(
@@ -282,7 +267,7 @@ impl Translator<'_, '_> {
             body: StepBody::Do(tree::block(body)),
             clauses: Vec::new(),
         };
-        self.run(machine, state, run, flow, region, out)
+        self.run(at, run, out)
     }
 }
 

@@ -75,7 +75,7 @@ fn deadline(node: &Node, body: &mut Vec<Statement>, draft: &mut Draft<'_>) {
         draft.lost(node.span, what, "is not a whole number");
         return;
     };
-    let policy = tree::object(vec![("deadline".to_owned(), tree::seconds(seconds))]);
+    let policy = tree::object([("deadline", tree::seconds(seconds))]);
     body.insert(0, tree::statement(StatementKind::Policy(policy)));
     draft.carried(node.span, what, "`deadline` of the plan");
 }

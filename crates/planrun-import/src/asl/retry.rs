@@ -25,8 +25,8 @@ pub fn clause(
             .signature(namespace, tool)
             .map(|signature| signature.effect);
         let repeats = effect.is_some_and(Effect::repeatable);
-        return repeats
-            .then(|| ClauseKind::Retry(tree::object(vec![("attempts".to_owned(), tree::int(1))])));
+        let once = || ClauseKind::Retry(tree::object([("attempts", tree::int(1))]));
+        return repeats.then(once);
     };
     for other in rules.iter().skip(1) {
         let what = format!("a further entry of `Retry` of state `{}`", state.name);

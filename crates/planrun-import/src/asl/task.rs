@@ -6,15 +6,15 @@ use planrun_lang::syntax::ast::{ArmBody, BinaryOp, ClauseKind, Expr, Statement, 
 use planrun_lang::yaml::{Content, Node};
 
 use super::data::Scope;
-use super::flow::{Translator, duration, proceed, scope_of};
+use super::flow::{At, Translator, duration, proceed, scope_of};
 use super::machine::{Machine, State};
 use super::output::error_class;
 use super::{fields, retry, short};
 use crate::control_flow::inputs::INPUT;
 use crate::control_flow::outcome;
 use crate::control_flow::repetition::bind_any;
-use crate::control_flow::{Branch, Continuation, Flow, Region, Target, Walk as _};
-use crate::document::{Refused, items};
+use crate::control_flow::{Branch, Continued, Flow, Target, Walk as _};
+use crate::document::items;
 use crate::draft::{Draft, identifier, is_writable};
 use crate::expression::value::Value;
 use crate::tree;
@@ -31,14 +31,8 @@ struct Catcher<'d> {
 }
 
 impl Translator<'_, '_> {
-    pub fn task<'d>(
-        &mut self,
-        machine: &Machine<'d>,
-        state: &State<'d>,
-        flow: &Flow,
-        region: &Region<'d>,
-        out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    pub fn task<'d>(&mut self, at: At<'_, 'd>, out: &mut Vec<Statement>) -> Continued<'d> {
+        let At { state, flow, .. } = at;
         let (namespace, tool) = self.tool_of(state);
         let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let template = state.get(if state.is_jsonata {
@@ -70,7 +64,7 @@ impl Translator<'_, '_> {
             body: StepBody::Call(call),
             clauses,
         };
-        self.run(machine, state, run, flow, region, out)
+        self.run(at, run, out)
     }
 
     /// Returns the namespace and the name of the tool for the resource of a task.
@@ -118,7 +112,7 @@ impl Translator<'_, '_> {
         };
         let seconds = match node.scalar().and_then(|text| text.parse::<i64>().ok()) {
             Some(seconds) => tree::seconds(seconds),
-            None => duration(self.computed(state, field, node, flow)),
+            None => duration(&self.computed(state, field, node, flow)),
         };
         Some(ClauseKind::Timeout(seconds))
     }
@@ -261,15 +255,8 @@ pub struct Run {
 
 impl Translator<'_, '_> {
     /// Writes a step with the arms that catch its errors, and continues after it.
-    pub fn run<'d>(
-        &mut self,
-        machine: &Machine<'d>,
-        state: &State<'d>,
-        run: Run,
-        flow: &Flow,
-        region: &Region<'d>,
-        out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    pub fn run<'d>(&mut self, at: At<'_, 'd>, run: Run, out: &mut Vec<Statement>) -> Continued<'d> {
+        let At { state, flow, .. } = at;
         let Run {
             name,
             body,
@@ -277,18 +264,18 @@ impl Translator<'_, '_> {
         } = run;
         let catchers = catchers(state);
         let fails = |catcher: &Catcher<'_>| {
-            machine
+            at.machine
                 .states
                 .get(catcher.target)
                 .is_some_and(is_plain_failure)
         };
         if catchers.iter().all(fails) {
-            clauses.extend(self.failing_arms(machine, &catchers, flow));
+            clauses.extend(self.failing_arms(at.machine, &catchers, flow));
             let step = tree::step(&name, body, clauses);
             out.push(fields::documented(step, state));
             let result = Value::Opaque(tree::variable(&name));
             let flow = self.after(state, Some(result), flow, out);
-            return Ok(proceed(state, flow, region, out));
+            return Ok(proceed(state, flow, at.region, out));
         }
         let is_call = matches!(body, StepBody::Call(_));
         let step = self.tagged_step(state, &name, body, clauses, &catchers);
@@ -302,13 +289,12 @@ impl Translator<'_, '_> {
         }
         let mut branches = self.caught(state, &catchers, &name, flow, out);
         let after = self.after(state, Some(Value::Opaque(given)), flow, out);
-        branches.push(Branch {
-            condition: None,
-            prelude: Vec::new(),
-            to: state.text("Next").map_or(Target::End, Target::Node),
-            flow: after,
-        });
-        self.write_branches(machine, state.name, branches, region, out)
+        branches.push(Branch::new(
+            None,
+            state.text("Next").map_or(Target::End, Target::Node),
+            after,
+        ));
+        self.write_branches(at.machine, state.name, branches, at.region, out)
     }
 
     /// Returns the arms of errors that lead to states which only fail.
@@ -368,10 +354,8 @@ impl Translator<'_, '_> {
                 }
             });
         let arms = catchers.iter().enumerate().map(|(number, catcher)| {
-            let error_value = tree::object(vec![
-                ("Error".to_owned(), error_name.clone()),
-                ("Cause".to_owned(), error("message")),
-            ]);
+            let error_value =
+                tree::object([("Error", error_name.clone()), ("Cause", error("message"))]);
             let body = outcome::tagged(tree::text(&tag(catchers, number)), error_value);
             tree::recover(&catcher.classes, Some(&self.error), ArmBody::Expr(body))
         });
@@ -393,12 +377,11 @@ impl Translator<'_, '_> {
         for (number, catcher) in catchers.iter().enumerate() {
             let place = outcome::value_of(step);
             let after = self.after_error(state, catcher, &place, flow, out);
-            branches.push(Branch {
-                condition: Some(outcome::has_tag(step, &tag(catchers, number))),
-                prelude: Vec::new(),
-                to: Target::Node(catcher.target),
-                flow: after,
-            });
+            branches.push(Branch::new(
+                Some(outcome::has_tag(step, &tag(catchers, number))),
+                Target::Node(catcher.target),
+                after,
+            ));
         }
         branches
     }

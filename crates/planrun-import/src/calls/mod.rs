@@ -12,12 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
-    BinaryOp, ClauseKind, Expr, File, Name, Statement, StatementKind, StepBody, TemplatePart,
+    ClauseKind, Expr, File, Name, Statement, StatementKind, StepBody, TemplatePart,
 };
 use planrun_lang::yaml::{Content, Node};
 
 use crate::document::Refused;
 use crate::draft::{Draft, Made, excerpt, identifier, is_writable, one_line};
+use crate::expression::quote::plan;
 use crate::tree;
 pub use model::documents as documents_in_prose;
 use order::{Order, ordered};
@@ -164,7 +165,7 @@ impl Listing {
         let mut done = vec![false; self.calls.len()];
         let (mut body, mut steps) = (Vec::new(), Vec::new());
         if self.settles {
-            let policy = tree::object(vec![("on_failure".to_owned(), tree::variable("settle"))]);
+            let policy = tree::object([("on_failure", tree::variable("settle"))]);
             body.push(tree::statement(StatementKind::Policy(policy)));
         }
         for number in &order {
@@ -337,9 +338,7 @@ impl Listing {
 
 /// Returns a value in a text: a string as it is, anything else as JSON.
 fn as_text(value: &Expr) -> Expr {
-    let function = |name: &str| tree::function(name, vec![value.clone()]);
-    let is_text = tree::binary(function("type"), BinaryOp::Equal, tree::variable("string"));
-    tree::conditional(is_text, function("string"), function("json"))
+    plan!("type(value) == string ? string(value) : json(value)", value)
 }
 
 fn needed(call: &Call) -> Vec<usize> {
@@ -379,10 +378,8 @@ fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>
                 .collect(),
         ),
         Value::Object(fields) => {
-            let fields = fields
-                .iter()
-                .map(|(key, value)| (key.clone(), lowered(value, names, done, draft)));
-            tree::object(fields.collect())
+            let fields = fields.iter();
+            tree::object(fields.map(|(key, value)| (key, lowered(value, names, done, draft))))
         }
         Value::Text(parts) => {
             let parts = parts.iter().map(|part| match part {
@@ -394,7 +391,7 @@ fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>
                 },
                 Value::Lost { .. } => {
                     let hole = lowered(part, names, done, draft);
-                    TemplatePart::Expr(tree::function("json", vec![hole]))
+                    TemplatePart::Expr(plan!("json(hole)", hole))
                 }
                 // A template takes only strings, numbers and booleans, but an output may be any value.
                 other => TemplatePart::Expr(as_text(&lowered(other, names, done, draft))),

@@ -25,25 +25,13 @@ const STEP_FIELDS: [&str; 7] = [
     "tool",
 ];
 /// Fields that only describe a payload or a step.
-const PROSE: [(&str, &str); 5] = [
+const PROSE: [(&str, &str); 2] = [
     (
-        "assumptions",
+        "assumptions risks",
         "it describes the plan, and does not change what runs",
     ),
     (
-        "risks",
-        "it describes the plan, and does not change what runs",
-    ),
-    (
-        "description",
-        "it describes the step, and does not change what runs",
-    ),
-    (
-        "deliverable",
-        "it describes the step, and does not change what runs",
-    ),
-    (
-        "acceptance",
+        "description deliverable acceptance",
         "it describes the step, and does not change what runs",
     ),
 ];
@@ -85,7 +73,7 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
             );
         }
     }
-    draft.report_keys(root, "the payload", &["task_summary", "steps"], &PROSE);
+    draft.report_keys(root, "the payload", "task_summary steps", &PROSE);
     let steps = items(root, "steps");
     if steps.is_empty() {
         let place = root.get("steps").map_or(root.span, |steps| steps.span);
@@ -187,8 +175,7 @@ fn shape(step: &Node, number: usize, draft: &mut Draft<'_>) {
         );
     }
     let of = format!("steps[{number}]");
-    let known = ["step_id", "title", "dependencies", "tool", "args"];
-    draft.report_keys(step, &of, &known, &PROSE);
+    draft.report_keys(step, &of, "step_id title dependencies tool args", &PROSE);
     for (holder, place) in [(Some(step), "args"), (step.get("tool"), "tool.args")] {
         let arguments = holder.and_then(|holder| holder.get("args"));
         if let Some(node) = arguments.filter(|node| node.entries().is_none()) {
@@ -196,7 +183,7 @@ fn shape(step: &Node, number: usize, draft: &mut Draft<'_>) {
         }
     }
     let Some(tool) = step.get("tool") else { return };
-    draft.report_keys(tool, &format!("{of}.tool"), &["name", "args"], &[]);
+    draft.report_keys(tool, &format!("{of}.tool"), "name args", &[]);
     if tool.entries().is_none() {
         let message =
             format!("steps[{number}].tool must be an object (string form is not allowed)");

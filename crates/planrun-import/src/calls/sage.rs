@@ -66,9 +66,9 @@ pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
     let (mut calls, mut reply) = (Vec::new(), None);
     let mut elements = root.items().unwrap_or_default().iter().enumerate();
     for (number, step) in elements.by_ref() {
-        let known: Option<&[&str]> = match step.get("type").and_then(Node::text) {
-            Some("reply") => Some(&["type", "text"]),
-            Some("tool") => Some(&["type", "name", "arguments", "description"]),
+        let known = match step.get("type").and_then(Node::text) {
+            Some("reply") => Some("type text"),
+            Some("tool") => Some("type name arguments description"),
             _ => None,
         };
         if let Some(known) = known {
@@ -196,7 +196,7 @@ pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
     let (mut calls, mut places, mut reply) = (Vec::new(), BTreeMap::new(), None);
     let mut kept = Vec::new();
     let list = LISTS.into_iter().find(|name| root.get(name).is_some());
-    draft.report_keys(root, "the document", list.as_slice(), &[]);
+    draft.report_keys(root, "the document", list.unwrap_or_default(), &[]);
     for (number, step) in steps.iter().enumerate() {
         let id = id(step, number, draft);
         let what = format!("step {}", excerpt(&id));
@@ -264,8 +264,11 @@ fn id(step: &Node, number: usize, draft: &mut Draft<'_>) -> String {
 
 /// Reports the keys of a step that are not read, such as a second alias of one that is.
 fn report_step(step: &Node, what: &str, is_reply: bool, draft: &mut Draft<'_>) {
-    let mut known = vec!["id", "description"];
-    known.extend(is_reply.then_some("text"));
+    let mut known = vec![if is_reply {
+        "id description text"
+    } else {
+        "id description"
+    }];
     for aliases in [&ACTION[..], &TOOL, &INPUTS, &NEEDS] {
         let used = first_name(step, aliases);
         for alias in aliases {
@@ -281,7 +284,7 @@ fn report_step(step: &Node, what: &str, is_reply: bool, draft: &mut Draft<'_>) {
             known.push(alias);
         }
     }
-    draft.report_keys(step, what, &known, &[]);
+    draft.report_keys(step, what, &known.join(" "), &[]);
 }
 
 /// Returns the reply of a step: its text, or its only input.

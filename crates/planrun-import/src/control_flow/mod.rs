@@ -100,6 +100,9 @@ pub enum Continuation<'d> {
     Finished(Option<(&'d str, Flow)>),
 }
 
+/// How the plan continues after a node, unless the document is invalid.
+pub type Continued<'d> = Result<Continuation<'d>, Refused>;
+
 /// A branch after a node.
 pub struct Branch<'d> {
     /// `None` for the last branch, which is taken if no other is.
@@ -108,6 +111,18 @@ pub struct Branch<'d> {
     pub prelude: Vec<Statement>,
     pub to: Target<'d>,
     pub flow: Flow,
+}
+
+impl<'d> Branch<'d> {
+    /// Returns a branch without statements of its own.
+    pub fn new(condition: Option<Expr>, to: Target<'d>, flow: Flow) -> Self {
+        Self {
+            condition,
+            prelude: Vec::new(),
+            to,
+            flow,
+        }
+    }
 }
 
 /// The target of a branch.
@@ -181,7 +196,7 @@ pub trait Walk<'d, 't> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused>;
+    ) -> Continued<'d>;
 
     /// Writes the nodes from `start` on. Returns the node at which the region ended; `None` if all branches ended
     /// before.
@@ -300,7 +315,7 @@ pub trait Walk<'d, 't> {
         branches: Vec<Branch<'d>>,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    ) -> Continued<'d> {
         let stops: BTreeSet<&str> = region.stops.keys().copied().collect();
         let mut inner = region.clone();
         if let Some(join) = Self::graph(scope).join_point(node, &stops) {

@@ -1,8 +1,9 @@
 //! Steps with tagged values: a failure that is caught may continue elsewhere, so the value has a tag for the branch
 //! after it.
 
-use planrun_lang::syntax::ast::{BinaryOp, ClauseKind, Expr, Statement, StepBody};
+use planrun_lang::syntax::ast::{ClauseKind, Expr, Statement, StepBody};
 
+use crate::expression::quote::plan;
 use crate::tree;
 
 /// The tag of a step that did not fail.
@@ -21,7 +22,7 @@ pub fn step(
 
 /// Returns a tagged value: the tag of the branch, and its data.
 pub fn tagged(tag: Expr, value: Expr) -> Expr {
-    tree::object(vec![("to".to_owned(), tag), ("value".to_owned(), value)])
+    tree::object([("to", tag), ("value", value)])
 }
 
 /// Returns the data in the value of such a step.
@@ -31,6 +32,6 @@ pub fn value_of(name: &str) -> Expr {
 
 /// Returns a condition that the step gave this tag.
 pub fn has_tag(name: &str, tag: &str) -> Expr {
-    let to = tree::field(tree::variable(name), "to");
-    tree::binary(to, BinaryOp::Equal, tree::text(tag))
+    let (step, tag) = (tree::variable(name), tree::text(tag));
+    plan!("step.to == tag", step, tag)
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StatementKind, StepBody};
+use planrun_lang::syntax::ast::{Expr, Statement, StatementKind, StepBody};
 
 use super::graph::GraphNode;
-use super::{Continuation, Flow, Region, Stop, Walk};
-use crate::document::Refused;
+use super::{Continuation, Continued, Flow, Region, Stop, Walk};
 use crate::draft::excerpt;
+use crate::expression::quote::plan;
 use crate::expression::value::Value;
 use crate::tree;
 
@@ -27,7 +27,7 @@ pub fn repeat<'d, 't, W: Walk<'d, 't> + ?Sized>(
     cycle: &BTreeSet<&'d str>,
     flow: &Flow,
     out: &mut Vec<Statement>,
-) -> Result<Continuation<'d>, Refused> {
+) -> Continued<'d> {
     let graph = W::graph(scope);
     let what = format!(
         "the loop that begins at {} `{}`",
@@ -62,7 +62,7 @@ pub fn repeat<'d, 't, W: Walk<'d, 't> + ?Sized>(
     }
     let body = repeat_with(&round, tree::variable(&start), MAX_ROUNDS, body);
     out.push(tree::step(&rounds, body, Vec::new()));
-    let last = last_element(tree::variable(&rounds));
+    let last = last_element(&tree::variable(&rounds));
     let why =
         format!("is a `repeat` of at most {MAX_ROUNDS} rounds: every loop of a plan has a bound");
     walk.draft().changed(head.span, what, why);
@@ -92,10 +92,8 @@ pub fn repeat_with(round: &str, initial: Expr, max: i64, body: Vec<Statement>) -
 }
 
 /// Returns the last element of a list that is not empty.
-pub fn last_element(list: Expr) -> Expr {
-    let size = tree::function("size", vec![list.clone()]);
-    let end = tree::binary(size, BinaryOp::Subtract, tree::int(1));
-    tree::index(list, end)
+pub fn last_element(list: &Expr) -> Expr {
+    plan!("list[size(list) - 1]", list)
 }
 
 /// Ends a round, with the state of the next round or the output of the loop.

@@ -26,22 +26,19 @@ pub struct Retry {
 impl Retry {
     pub fn clause(&self) -> ClauseKind {
         let mut settings = vec![
-            ("attempts".to_owned(), tree::int(self.attempts)),
-            ("delay".to_owned(), time(self.delay)),
-            (
-                "factor".to_owned(),
-                tree::literal(Literal::Double(self.factor)),
-            ),
+            ("attempts", tree::int(self.attempts)),
+            ("delay", time(self.delay)),
+            ("factor", tree::literal(Literal::Double(self.factor))),
         ];
         // The default maximum delay would cut longer delays of the document.
         let grown = || Some(self.longest()).filter(|longest| *longest > DEFAULT_MAX_DELAY);
         if let Some(longest) = self.max_delay.or_else(grown) {
-            settings.push(("max_delay".to_owned(), time(longest)));
+            settings.push(("max_delay", time(longest)));
         }
         let jitter = if self.jitter { "full" } else { "none" };
-        settings.push(("jitter".to_owned(), tree::variable(jitter)));
+        settings.push(("jitter", tree::variable(jitter)));
         let on = self.on.iter().map(|class| class_expr(class)).collect();
-        settings.push(("on".to_owned(), tree::list(on)));
+        settings.push(("on", tree::list(on)));
         ClauseKind::Retry(tree::object(settings))
     }
 

@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 
 use planrun_lang::syntax::ast::{
-    ArmBody, Block, ClauseKind, Expr, ExprKind, Probe, Statement, StatementKind, Step, StepBody,
-    Undo, WaitFor,
+    ArmBody, Block, ClauseKind, Expr, ExprKind, Inner, Statement, StatementKind, StepBody, WaitFor,
 };
 
 /// Removes every unused `let`, including those that only unused ones read.
 pub fn remove(body: &mut Block) {
     loop {
         let mut read = BTreeSet::new();
-        block(body, &mut |expression| names(expression, &mut read));
+        expressions(body, &mut |expression| names(expression, &mut read));
         if !sweep(body, &read) {
             return;
         }
@@ -59,102 +58,90 @@ fn sweep(body: &mut Block, read: &BTreeSet<String>) -> bool {
     swept
 }
 
-/// Visits the top-level expressions of all statements in a block and its inner blocks.
-pub fn expressions(body: &Block, visit: &mut dyn FnMut(&Expr)) {
-    block(body, visit);
-}
-
 type Visit<'v> = dyn FnMut(&Expr) + 'v;
 
-fn block(body: &Block, visit: &mut Visit<'_>) {
+/// Visits the top-level expressions of all statements in a block and its inner blocks.
+pub fn expressions(body: &Block, visit: &mut Visit<'_>) {
     for statement in &body.statements {
-        match &statement.kind {
-            StatementKind::Step(step) => of_step(step, visit),
-            StatementKind::Let { value, .. }
-            | StatementKind::Policy(value)
-            | StatementKind::Allow(value) => visit(value),
-            StatementKind::If { arms, otherwise } => {
-                for (condition, inner) in arms {
-                    visit(condition);
-                    block(inner, visit);
-                }
-                if let Some(inner) = otherwise {
-                    block(inner, visit);
-                }
-            }
-            StatementKind::Parallel(inner) => block(inner, visit),
-            StatementKind::Set { context, when, .. } => {
-                context.iter().chain(when).for_each(|value| visit(value));
-            }
-            StatementKind::Listener {
-                on,
-                when,
-                max,
-                body,
-                ..
-            } => {
-                visit(on);
-                when.iter().chain(max).for_each(|value| visit(value));
-                block(body, visit);
-            }
-            StatementKind::Ensure { condition, message } => {
-                visit(condition);
-                visit(message);
-            }
-            StatementKind::Fail { message, when, .. } => {
-                message.iter().chain(when).for_each(|value| visit(value));
-            }
-            StatementKind::Reply(end) | StatementKind::Yield(end) | StatementKind::Next(end) => {
-                visit(&end.value);
-                end.when.iter().for_each(|value| visit(value));
-            }
-            StatementKind::Task { .. } | StatementKind::Error => {}
-        }
+        of_statement(statement, visit);
+        statement.inner(&mut |inner| match inner {
+            Inner::Block(block) => expressions(block, visit),
+            Inner::Call(call) => visit(call),
+        });
     }
 }
 
-fn of_step(step: &Step, visit: &mut Visit<'_>) {
-    match &step.body {
-        StepBody::Call(call) => visit(call),
-        StepBody::Do(body) => block(body, visit),
+/// Visits the expressions of a statement besides its inner blocks and calls.
+fn of_statement(statement: &Statement, visit: &mut Visit<'_>) {
+    match &statement.kind {
+        StatementKind::Step(step) => {
+            of_step(&step.body, visit);
+            for clause in &step.clauses {
+                of_clause(&clause.kind, visit);
+            }
+        }
+        StatementKind::Let { value, .. }
+        | StatementKind::Policy(value)
+        | StatementKind::Allow(value) => visit(value),
+        StatementKind::If { arms, .. } => arms.iter().for_each(|(condition, _)| visit(condition)),
+        StatementKind::Set { context, when, .. } => {
+            context.iter().chain(when).for_each(|value| visit(value));
+        }
+        StatementKind::Listener { on, when, max, .. } => {
+            visit(on);
+            when.iter().chain(max).for_each(|value| visit(value));
+        }
+        StatementKind::Ensure { condition, message } => {
+            visit(condition);
+            visit(message);
+        }
+        StatementKind::Fail { message, when, .. } => {
+            message.iter().chain(when).for_each(|value| visit(value));
+        }
+        StatementKind::Reply(end) | StatementKind::Yield(end) | StatementKind::Next(end) => {
+            visit(&end.value);
+            end.when.iter().for_each(|value| visit(value));
+        }
+        StatementKind::Parallel(_) | StatementKind::Task { .. } | StatementKind::Error => {}
+    }
+}
+
+fn of_step(body: &StepBody, visit: &mut Visit<'_>) {
+    match body {
         StepBody::Each {
             list,
             max,
             parallel,
             by,
-            body,
             ..
         } => {
-            visit(list);
-            max.iter()
-                .chain(parallel)
-                .chain(by)
+            let others = max.iter().chain(parallel).chain(by);
+            [list]
+                .into_iter()
+                .chain(others)
                 .for_each(|value| visit(value));
-            block(body, visit);
         }
-        StepBody::Repeat {
-            initial, max, body, ..
-        } => {
-            visit(initial);
-            if let Some(max) = max {
-                visit(max);
-            }
-            block(body, visit);
+        StepBody::Repeat { initial, max, .. } => {
+            [initial]
+                .into_iter()
+                .chain(max)
+                .for_each(|value| visit(value));
         }
         StepBody::Wait(WaitFor::Duration(value) | WaitFor::Until(value)) => visit(value),
         StepBody::Wait(WaitFor::Condition { on, .. }) => visit(on),
         StepBody::Input { prompt, .. } => visit(prompt),
         StepBody::Match { subject, arms } => {
             visit(subject);
-            for one in arms {
-                arm(&one.body, visit);
+            for arm in arms {
+                of_arm(&arm.body, visit);
             }
         }
-        StepBody::Race(arms) => arms.iter().for_each(|(_, body)| arm(body, visit)),
-        StepBody::Ask(_) | StepBody::Infer { .. } | StepBody::Error => {}
-    }
-    for clause in &step.clauses {
-        of_clause(&clause.kind, visit);
+        StepBody::Race(arms) => arms.iter().for_each(|(_, body)| of_arm(body, visit)),
+        StepBody::Call(_)
+        | StepBody::Do(_)
+        | StepBody::Ask(_)
+        | StepBody::Infer { .. }
+        | StepBody::Error => {}
     }
 }
 
@@ -168,28 +155,22 @@ fn of_clause(clause: &ClauseKind, visit: &mut Visit<'_>) {
         | ClauseKind::Retry(value)
         | ClauseKind::Cache(value)
         | ClauseKind::Confirm { text: value, .. } => visit(value),
+        ClauseKind::Verify { check, .. } => visit(check),
         ClauseKind::Until { condition, every } => {
             visit(condition);
             visit(every);
         }
-        ClauseKind::Verify { probe, check, .. } => {
-            if let Probe::Call(call) = probe {
-                visit(call);
-            }
-            visit(check);
-        }
-        ClauseKind::Recover { body, .. } => arm(body, visit),
-        ClauseKind::Undo(Undo::Call(call)) => visit(call),
-        ClauseKind::Undo(Undo::Do(body)) => block(body, visit),
-        ClauseKind::After(_) | ClauseKind::Error => {}
+        ClauseKind::Recover { body, .. } => of_arm(body, visit),
+        ClauseKind::Undo(_) | ClauseKind::After(_) | ClauseKind::Error => {}
     }
 }
 
-fn arm(body: &ArmBody, visit: &mut Visit<'_>) {
-    match body {
-        ArmBody::Expr(value) => visit(value),
-        ArmBody::Do(body) => block(body, visit),
-        ArmBody::Fail { message, .. } => message.iter().for_each(|value| visit(value)),
-        ArmBody::Ask(_) | ArmBody::Infer { .. } => {}
+fn of_arm(body: &ArmBody, visit: &mut Visit<'_>) {
+    if let ArmBody::Fail {
+        message: Some(message),
+        ..
+    } = body
+    {
+        visit(message);
     }
 }

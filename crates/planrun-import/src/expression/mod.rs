@@ -3,6 +3,7 @@
 pub mod condition;
 pub mod cursor;
 pub mod path;
+pub mod quote;
 pub mod tokens;
 pub mod value;
 
@@ -10,10 +11,11 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use planrun_lang::syntax::ast::{
-    BinaryOp, ChainLink, Expr, ExprKind, LinkKind, Literal, TemplatePart,
+    BinaryOp, ChainLink, Expr, ExprKind, LinkKind, Literal, TemplatePart, UnaryOp,
 };
 
 use crate::tree;
+use quote::plan;
 
 /// The name of the element in a comprehension. Steps and bindings never get this name.
 pub const ONE: &str = "one";
@@ -76,14 +78,16 @@ pub fn bound(value: Expr, others: &[&Expr], read: impl FnOnce(&Expr) -> Expr) ->
     if is_short || others.iter().any(|other| reads(other, ONE)) {
         return read(&value);
     }
-    once(value, read)
+    once(&value, read)
 }
 
 /// Returns an expression that reads a value several times and evaluates it once.
-pub fn once(value: Expr, read: impl FnOnce(&Expr) -> Expr) -> Expr {
-    let arguments = vec![tree::variable(ONE), read(&tree::variable(ONE))];
-    let read = tree::method(tree::list(vec![value]), "map", arguments);
-    tree::index(read, tree::int(0))
+pub fn once(value: &Expr, read: impl FnOnce(&Expr) -> Expr) -> Expr {
+    plan!(
+        "[value].map(one, read)[0]",
+        value,
+        read = read(&plan!("one"))
+    )
 }
 
 /// Returns true if an expression is certainly a list.
@@ -107,7 +111,7 @@ pub fn only_list(value: Expr) -> Expr {
     if is_list(&value) {
         value
     } else {
-        tree::binary(value, BinaryOp::Add, tree::list(Vec::new()))
+        plan!("value + []", value)
     }
 }
 
@@ -151,11 +155,8 @@ pub fn real(value: Expr) -> Expr {
     match &value.kind {
         ExprKind::Literal(Literal::Double(_)) => value,
         ExprKind::Call { function, .. } if &*function.text == "double" => value,
-        _ if is_number(&value) => tree::function("double", vec![value]),
-        _ => {
-            let neutral = tree::literal(Literal::Double(1.0));
-            tree::binary(neutral, BinaryOp::Multiply, value)
-        }
+        _ if is_number(&value) => plan!("double(value)", value),
+        _ => plan!("1.0 * value", value),
     }
 }
 
@@ -172,23 +173,31 @@ pub fn added(first: Expr, second: Expr) -> Expr {
 /// Divides two numbers: integers may have a fraction as their quotient, and dividing by zero fails.
 pub fn divided(dividend: Expr, divisor: Expr) -> Expr {
     let dividend = real(dividend);
-    let quotient =
-        |divisor: &Expr| tree::binary(dividend.clone(), BinaryOp::Divide, divisor.clone());
     let is_never_zero = match divisor.kind {
         ExprKind::Literal(Literal::Int(number)) => number != 0,
         ExprKind::Literal(Literal::Double(number)) => number != 0.0,
         _ => false,
     };
     if is_never_zero {
-        return quotient(&divisor);
+        return plan!("dividend / divisor", dividend, divisor);
     }
     bound(divisor, &[&dividend], |divisor| {
-        let is_zero = tree::binary(divisor.clone(), BinaryOp::Equal, tree::int(0));
         // Only the division of integers fails if the divisor is zero.
-        let whole = tree::function("int", vec![divisor.clone()]);
-        let failure = tree::binary(tree::int(1), BinaryOp::Divide, whole);
-        tree::conditional(is_zero, failure, quotient(divisor))
+        plan!(
+            "divisor == 0 ? 1 / int(divisor) : dividend / divisor",
+            dividend,
+            divisor,
+        )
     })
+}
+
+/// Returns the negative of a number.
+pub fn negative(operand: Expr) -> Expr {
+    match operand.kind {
+        ExprKind::Literal(Literal::Int(number)) => tree::int(number.saturating_neg()),
+        ExprKind::Literal(Literal::Double(number)) => tree::literal(Literal::Double(-number)),
+        _ => tree::unary(UnaryOp::Negate, operand),
+    }
 }
 
 /// Returns the method that an expression calls last.
@@ -205,14 +214,11 @@ pub fn last_method(value: &Expr) -> Option<&str> {
 /// Returns a value as a list: a value that is none becomes the only element of one.
 pub fn listed(value: Expr) -> Expr {
     if is_list(&value) {
-        return value;
-    }
-    let is_single = is_single(&value);
-    let list = tree::list(vec![value]);
-    if is_single {
-        list
+        value
+    } else if is_single(&value) {
+        tree::list(vec![value])
     } else {
-        tree::method(list, "flatten", Vec::new())
+        plan!("[value].flatten()", value)
     }
 }
 
@@ -222,37 +228,25 @@ pub fn is_field(value: &Expr) -> bool {
         if links.last().is_some_and(|link| matches!(link.kind, LinkKind::Field { .. })))
 }
 
-/// Returns a condition that the type of a value is one of these.
-pub fn has_type(value: &Expr, names: &[&str]) -> Expr {
-    let ty = tree::function("type", vec![value.clone()]);
-    match names {
-        [name] => tree::binary(ty, BinaryOp::Equal, tree::variable(name)),
-        names => {
-            let names = names.iter().map(|name| tree::variable(name)).collect();
-            tree::binary(ty, BinaryOp::In, tree::list(names))
-        }
-    }
-}
-
 /// Returns a text unchanged, and any other value as JSON.
 pub fn text_of(value: Expr) -> Expr {
-    match &value.kind {
-        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => value,
-        _ => bound(value, &[], |value| {
-            let json = tree::function("json", vec![value.clone()]);
-            tree::conditional(has_type(value, &["string"]), value.clone(), json)
-        }),
+    if tree::is_text(&value) {
+        return value;
     }
+    bound(value, &[], |value| {
+        plan!("type(value) == string ? value : json(value)", value)
+    })
 }
 
 /// Returns the element at a position; a negative one counts from the end.
 pub fn element(list: Expr, at: Expr) -> Expr {
     match whole(&at) {
-        Some(number) if number < 0 => bound(list, &[], |list| {
-            let size = tree::function("size", vec![list.clone()]);
+        Some(number) if number < 0 => {
             let back = tree::int(number.saturating_neg());
-            tree::index(list.clone(), tree::binary(size, BinaryOp::Subtract, back))
-        }),
+            bound(list, &[], |list| {
+                plan!("list[size(list) - back]", list, back)
+            })
+        }
         _ => tree::index(list, at),
     }
 }
@@ -270,10 +264,11 @@ pub fn part(value: Expr, start: Option<&Expr>, end: Option<&Expr>) -> Expr {
     }
     let bounds: Vec<&Expr> = start.into_iter().chain(end).collect();
     bound(value, &bounds, |value| {
-        tree::conditional(
-            has_type(value, &["string"]),
-            cut("substring", value.clone(), start, end),
-            sliced(value.clone(), start, end),
+        plan!(
+            "type(value) == string ? text : list",
+            value,
+            text = cut("substring", value.clone(), start, end),
+            list = sliced(value.clone(), start, end),
         )
     })
 }
@@ -281,31 +276,30 @@ pub fn part(value: Expr, start: Option<&Expr>, end: Option<&Expr>) -> Expr {
 fn cut(method: &str, list: Expr, start: Option<&Expr>, end: Option<&Expr>) -> Expr {
     let bounds: Vec<&Expr> = start.into_iter().chain(end).collect();
     bound(list, &bounds, |list| {
-        let size = || tree::function("size", vec![list.clone()]);
+        let size = || plan!("size(list)", list);
         let is_ordered = match [start, end].map(|at| at.and_then(whole)) {
             [Some(from), Some(to)] => (from < 0) == (to < 0) && from <= to,
             [None, _] | [_, None] => true,
         };
-        let place = |at: &Expr| position(at.clone(), size());
+        let place = |at: &Expr| position(at.clone(), &size());
         let from = start.map_or_else(|| tree::int(0), place);
         let mut to = end.map_or_else(size, place);
         if !is_ordered {
-            to = extreme("greatest", from.clone(), to);
+            to = plan!("math.greatest(from, to)", from, to);
         }
         tree::method(list.clone(), method, vec![from, to])
     })
 }
 
 /// Returns a position of a slice within a list of this size.
-fn position(at: Expr, size: Expr) -> Expr {
+fn position(at: Expr, size: &Expr) -> Expr {
     match whole(&at) {
         None | Some(0) => at,
         Some(number) if number < 0 => {
             let back = tree::int(number.saturating_neg());
-            let start = tree::binary(size, BinaryOp::Subtract, back);
-            extreme("greatest", start, tree::int(0))
+            plan!("math.greatest(size - back, 0)", size, back)
         }
-        Some(_) => extreme("least", at, size),
+        Some(_) => plan!("math.least(at, size)", at, size),
     }
 }
 
@@ -314,8 +308,4 @@ fn whole(value: &Expr) -> Option<i64> {
         ExprKind::Literal(Literal::Int(number)) => Some(number),
         _ => None,
     }
-}
-
-fn extreme(function: &str, one: Expr, other: Expr) -> Expr {
-    tree::method(tree::variable("math"), function, vec![one, other])
 }

@@ -2,8 +2,9 @@
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, UnaryOp};
 
+use super::quote::plan;
 use super::value::Value;
-use super::{ONE, element, lenient, only_list, sliced, within_bounds};
+use super::{element, lenient, only_list, sliced, within_bounds};
 use crate::draft::excerpt;
 use crate::tree;
 
@@ -135,19 +136,17 @@ impl Path {
             Part::Filter(condition) => {
                 let mut members = follow(value, before)?.expr();
                 if !before.is_empty() {
-                    members = tree::coalesce(members, tree::list(Vec::new()));
+                    members = plan!("members ?? []", members);
                 }
-                let arguments = vec![tree::variable(ONE), condition.clone()];
-                tree::method(members, "exists", arguments)
+                plan!("members.exists(one, condition)", members, condition)
             }
             Part::All | Part::Slice(..) => {
                 let members = follow(value, &self.parts)?.expr();
-                let size = tree::function("size", vec![members]);
-                tree::binary(size, BinaryOp::Greater, tree::int(0))
+                plan!("size(members) > 0", members)
             }
             Part::Key(_) | Part::Index(_) => {
                 let found = lenient(follow(value, &self.parts)?.expr());
-                tree::binary(found, BinaryOp::NotEqual, tree::null())
+                plan!("found != null", found)
             }
         })
     }
@@ -181,8 +180,8 @@ fn follow(mut value: Value, parts: &[Part]) -> Result<Value, String> {
             }
             Part::All => return each(value.expr(), rest),
             Part::Filter(condition) => {
-                let arguments = vec![tree::variable(ONE), condition.clone()];
-                return each(tree::method(value.expr(), "filter", arguments), rest);
+                let list = value.expr();
+                return each(plan!("list.filter(one, condition)", list, condition), rest);
             }
         };
     }
@@ -202,9 +201,8 @@ fn each(list: Expr, rest: &[Part]) -> Result<Value, String> {
             "a path that selects several elements more than once has no counterpart".into(),
         );
     }
-    let inner = follow(Value::Opaque(tree::variable(ONE)), rest)?.expr();
-    let arguments = vec![tree::variable(ONE), inner];
-    Ok(Value::Opaque(tree::method(list, "map", arguments)))
+    let inner = follow(Value::Opaque(plan!("one")), rest)?.expr();
+    Ok(Value::Opaque(plan!("list.map(one, inner)", list, inner)))
 }
 
 fn parts(text: &str) -> Result<Vec<Part>, String> {
@@ -331,7 +329,7 @@ fn comparison(text: &str) -> Result<Expr, String> {
     if let Some(inner) = text.strip_prefix('!') {
         return Ok(tree::unary(UnaryOp::Not, comparison(inner.trim())?));
     }
-    Ok(tree::function("has", vec![operand(text)?]))
+    Ok(plan!("has(value)", value = operand(text)?))
 }
 
 /// Returns a comparison. Equality also accepts missing values, which compare as null.
@@ -345,7 +343,7 @@ pub fn compared(left: Expr, operator: BinaryOp, right: Expr) -> Expr {
 
 fn operand(text: &str) -> Result<Expr, String> {
     if let Some(rest) = text.strip_prefix('@') {
-        return Ok(follow(Value::Opaque(tree::variable(ONE)), &parts(rest)?)?.expr());
+        return Ok(follow(Value::Opaque(plan!("one")), &parts(rest)?)?.expr());
     }
     if let Some(text) = quoted(text) {
         return Ok(tree::text(&text));

@@ -3,6 +3,7 @@
 use planrun_lang::syntax::ast::{Expr, ExprKind};
 use planrun_lang::yaml::{Content, Node};
 
+use super::quote::plan;
 use crate::tree;
 
 /// Expressions with more nodes than this are bound to names, so that they are not duplicated at every use.
@@ -56,10 +57,8 @@ impl Value {
                 bound: Some(expr), ..
             } => expr.clone(),
             Self::Object { base, fields, .. } => {
-                let fields = fields
-                    .iter()
-                    .map(|(key, value)| (key.clone(), value.expr()));
-                let object = tree::object(fields.collect());
+                let fields = fields.iter();
+                let object = tree::object(fields.map(|(key, value)| (key, value.expr())));
                 match base {
                     Some(base) => tree::function("merge", vec![base.clone(), object]),
                     None => object,
@@ -112,7 +111,7 @@ impl Value {
             (_, Some(true)) => self.get(key).with(rest, value),
             (_, Some(false)) => Self::object(Vec::new()).with(rest, value),
             (_, None) => {
-                let before = tree::coalesce(self.get(key).expr(), tree::object(Vec::new()));
+                let before = plan!("value ?? {}", value = self.get(key).expr());
                 Self::Opaque(before).with(rest, value)
             }
         };

@@ -89,17 +89,15 @@ impl<'d> Writer<'_, 'd, '_> {
 
     /// Reports the parts of an error that a failure does not have.
     fn report_error(&mut self, error: &Node, what: &str) {
-        let title = match error.get("detail") {
-            Some(_) => ("title", "the detail of the error is its message"),
-            None => ("", ""),
+        let known = match error.get("detail") {
+            Some(_) => "type status detail",
+            None => "type status detail title",
         };
         let omitted = [
-            title,
+            ("title", "the detail of the error is its message"),
             ("instance", "an error has only a class and a message"),
         ];
-        let mut known = vec!["type", "status", "detail"];
-        known.extend(error.get("detail").is_none().then_some("title"));
-        self.draft.report_keys(error, what, &known, &omitted);
+        self.draft.report_keys(error, what, known, &omitted);
     }
 
     /// Translates the errors that a `catch` catches.

@@ -10,6 +10,7 @@ use super::jq;
 use crate::control_flow::repetition::{last_element, repeat_with};
 use crate::document::items;
 use crate::draft::{excerpt, is_writable};
+use crate::expression::quote::plan;
 use crate::expression::value::Value;
 use crate::tree;
 
@@ -99,7 +100,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
                 return value;
             }
             let kind = kind.map_or_else(tree::null, tree::text);
-            tree::object(vec![("type".to_owned(), kind), ("data".to_owned(), value)])
+            tree::object([("type", kind), ("data", value)])
         });
         Value::Opaque(tree::list(events.collect()))
     }
@@ -129,15 +130,15 @@ impl<'d> Action<'_, '_, 'd, '_> {
         let round = self.workflow.draft.name("round");
         let event = self.data.on(Value::Opaque(tree::variable(&got)));
         let holds = jq::truth(event.expression(condition, self.workflow.draft).expr());
-        let following = tree::binary(tree::variable(&round), BinaryOp::Add, tree::int(1));
+        let number = tree::variable(&round);
         let body = vec![
             tree::step(&got, on, Vec::new()),
             tree::yields(tree::variable(&got)),
-            tree::next(tree::conditional(holds, tree::null(), following)),
+            tree::next(plan!("holds ? null : number + 1", holds, number)),
         ];
         let body = repeat_with(&round, tree::int(0), MAX_PASSED, body);
         self.out.push(tree::step(name, body, clauses));
-        last_element(tree::variable(name))
+        last_element(&tree::variable(name))
     }
 
     /// Translates a filter of events; `None` if it has no constant type.

@@ -8,222 +8,146 @@ use super::tasks::{Task, only_entry};
 use crate::document::{entries, items};
 use crate::draft::{Draft, excerpt};
 
-/// Fields that the import reads, and fields that it omits, each with the reason.
-type Keys = (
-    &'static [&'static str],
-    &'static [(&'static str, &'static str)],
-);
+/// Fields that the import reads, and fields that it omits, with the reason; several are separated by spaces.
+type Keys = (&'static str, &'static [(&'static str, &'static str)]);
 
 const PROSE: &str = "it describes the workflow, and does not change what runs";
 const ADDRESS: &str = "the addresses of systems are in the project";
 const PROTOCOL: &str = "the project decides how it talks to a system";
+const CREDENTIALS: &str = "credentials belong to the project, not to a plan";
 
-const WORKFLOW: Keys = (
-    &[
-        "document", "input", "use", "do", "timeout", "output", "schedule", "evaluate",
-    ],
-    &[],
-);
-const DOCUMENT: Keys = (
-    &["dsl", "title", "summary"],
-    &[
-        ("namespace", PROSE),
-        ("name", PROSE),
-        ("version", PROSE),
-        ("tags", PROSE),
-        ("metadata", PROSE),
-    ],
-);
-const USE: Keys = (
-    &[
-        "authentications",
-        "errors",
-        "functions",
-        "retries",
-        "timeouts",
-        "extensions",
-        "catalogs",
-    ],
-    &[(
-        "secrets",
-        "credentials belong to the project, not to a plan",
-    )],
-);
-const INPUT: Keys = (&["from", "schema"], &[]);
-const OUTPUT: Keys = (&["as", "schema"], &[]);
+const INPUT: Keys = ("from schema", &[]);
+const OUTPUT: Keys = ("as schema", &[]);
 
-/// The parts of a workflow that are mappings with known fields.
-const PARTS: [(&str, Keys); 5] = [
-    ("document", DOCUMENT),
-    ("use", USE),
-    ("input", INPUT),
-    ("output", OUTPUT),
-    ("evaluate", (&["language", "mode"], &[])),
-];
-
-/// The parameters of the calls that are part of the DSL.
-const CALLS: [(&str, Keys); 6] = [
+/// The parts of a workflow that are mappings with known fields, each with the path to it.
+const WORKFLOW_PARTS: [(&str, Keys); 6] = [
     (
-        "http",
+        "",
         (
-            &[
-                "method", "endpoint", "headers", "body", "query", "output", "redirect",
-            ],
+            "document input use do timeout output schedule evaluate",
             &[],
         ),
     ),
     (
-        "openapi",
+        "document",
         (
-            &[
-                "operationId",
-                "parameters",
-                "authentication",
-                "output",
-                "redirect",
-            ],
+            "dsl title summary",
+            &[("namespace name version tags metadata", PROSE)],
+        ),
+    ),
+    (
+        "use",
+        (
+            "authentications errors functions retries timeouts extensions catalogs",
+            &[("secrets", CREDENTIALS)],
+        ),
+    ),
+    ("input", INPUT),
+    ("output", OUTPUT),
+    ("evaluate", ("language mode", &[])),
+];
+
+/// The parameters of the calls that are part of the DSL, and parts of them, each with the call and the path to it.
+const CALL_PARTS: [(&str, &str, Keys); 12] = [
+    (
+        "http",
+        "",
+        ("method endpoint headers body query output redirect", &[]),
+    ),
+    (
+        "openapi",
+        "",
+        (
+            "operationId parameters authentication output redirect",
             &[("document", ADDRESS)],
         ),
     ),
     (
         "grpc",
+        "",
         (
-            &["service", "method", "arguments", "authentication"],
+            "service method arguments authentication",
             &[("proto", ADDRESS)],
         ),
     ),
     (
         "asyncapi",
+        "",
         (
-            &[
-                "channel",
-                "operation",
-                "message",
-                "subscription",
-                "authentication",
-            ],
-            &[
-                ("document", ADDRESS),
-                ("server", ADDRESS),
-                ("protocol", PROTOCOL),
-            ],
+            "channel operation message subscription authentication",
+            &[("document server", ADDRESS), ("protocol", PROTOCOL)],
         ),
     ),
     (
         "mcp",
+        "",
         (
-            &["method", "parameters", "transport"],
-            &[("protocolVersion", PROTOCOL), ("client", PROTOCOL)],
+            "method parameters transport",
+            &[("protocolVersion client", PROTOCOL)],
         ),
     ),
     (
         "a2a",
-        (
-            &["method", "parameters"],
-            &[("agentCard", ADDRESS), ("server", ADDRESS)],
-        ),
+        "",
+        ("method parameters", &[("agentCard server", ADDRESS)]),
     ),
-];
-
-/// Parts of those parameters, each with the call and the path to it.
-const CALL_PARTS: [(&str, &[&str], Keys); 6] = [
-    ("http", &["endpoint"], (&["uri", "authentication"], &[])),
+    ("http", "endpoint", ("uri authentication", &[])),
     (
         "grpc",
-        &["service"],
-        (
-            &["name", "authentication"],
-            &[("host", ADDRESS), ("port", ADDRESS)],
-        ),
+        "service",
+        ("name authentication", &[("host port", ADDRESS)]),
     ),
-    ("asyncapi", &["message"], (&["payload", "headers"], &[])),
-    ("mcp", &["parameters"], (&["name", "arguments"], &[])),
-    ("a2a", &["parameters"], (&["message"], &[])),
+    ("asyncapi", "message", ("payload headers", &[])),
+    ("mcp", "parameters", ("name arguments", &[])),
+    ("a2a", "parameters", ("message", &[])),
     (
         "a2a",
-        &["parameters", "message"],
-        (
-            &["parts"],
-            &[
-                ("kind", PROTOCOL),
-                ("role", PROTOCOL),
-                ("messageId", PROTOCOL),
-            ],
-        ),
+        "parameters.message",
+        ("parts", &[("kind role messageId", PROTOCOL)]),
     ),
 ];
 
 /// Parts of the other tasks, each with the kind of task and the path to it.
-const TASK_PARTS: [(&str, &[&str], Keys); 11] = [
-    ("for", &["for"], (&["each", "in", "at"], &[])),
-    ("fork", &["fork"], (&["branches", "compete"], &[])),
-    ("emit", &["emit"], (&["event"], &[])),
-    ("emit", &["emit", "event"], (&["with"], &[])),
-    ("listen", &["listen"], (&["to", "read"], &[])),
-    (
-        "listen",
-        &["listen", "to"],
-        (&["one", "any", "all", "until"], &[]),
-    ),
-    ("raise", &["raise"], (&["error"], &[])),
-    (
-        "run",
-        &["run"],
-        (&["workflow", "container", "script", "shell", "await"], &[]),
-    ),
-    (
-        "run",
-        &["run", "workflow"],
-        (&["namespace", "name", "version", "input"], &[]),
-    ),
-    (
-        "try",
-        &["catch"],
-        (&["errors", "as", "when", "exceptWhen", "retry", "do"], &[]),
-    ),
-    ("try", &["catch", "errors"], (&["with"], &[])),
+const TASK_PARTS: [(&str, &str, Keys); 11] = [
+    ("for", "for", ("each in at", &[])),
+    ("fork", "fork", ("branches compete", &[])),
+    ("emit", "emit", ("event", &[])),
+    ("emit", "emit.event", ("with", &[])),
+    ("listen", "listen", ("to read", &[])),
+    ("listen", "listen.to", ("one any all until", &[])),
+    ("raise", "raise", ("error", &[])),
+    ("run", "run", ("workflow container script shell await", &[])),
+    ("run", "run.workflow", ("namespace name version input", &[])),
+    ("try", "catch", ("errors as when exceptWhen retry do", &[])),
+    ("try", "catch.errors", ("with", &[])),
 ];
 
 /// Parts of a retry policy, each with the path to it.
-const RETRY_PARTS: [(&[&str], Keys); 7] = [
-    (
-        &[],
-        (
-            &["when", "exceptWhen", "delay", "backoff", "limit", "jitter"],
-            &[],
-        ),
-    ),
-    (&["limit"], (&["attempt", "duration"], &[])),
-    (&["limit", "attempt"], (&["count", "duration"], &[])),
-    (&["backoff"], (&["constant", "exponential", "linear"], &[])),
-    (&["backoff", "constant"], (&[], &[])),
-    (&["backoff", "exponential"], (&[], &[])),
-    (&["backoff", "linear"], (&[], &[])),
+const RETRY_PARTS: [(&str, Keys); 7] = [
+    ("", ("when exceptWhen delay backoff limit jitter", &[])),
+    ("limit", ("attempt duration", &[])),
+    ("limit.attempt", ("count duration", &[])),
+    ("backoff", ("constant exponential linear", &[])),
+    ("backoff.constant", ("", &[])),
+    ("backoff.exponential", ("", &[])),
+    ("backoff.linear", ("", &[])),
 ];
 
-fn report_part(
-    holder: &Node,
-    path: &[&str],
-    of: &str,
-    (known, omitted): Keys,
-    draft: &mut Draft<'_>,
-) {
-    let Some(node) = path.iter().try_fold(holder, |node, key| node.get(key)) else {
-        return;
-    };
-    let of = match path {
-        [] => of.to_owned(),
-        path => format!("`{}` of {of}", path.join(".")),
-    };
-    draft.report_keys(node, &of, known, omitted);
+/// Reports the fields of a part; the path to it has names with dots between them.
+fn report_part(holder: &Node, path: &str, of: &str, keys: Keys, draft: &mut Draft<'_>) {
+    let (known, omitted) = keys;
+    if path.is_empty() {
+        return draft.report_keys(holder, of, known, omitted);
+    }
+    if let Some(node) = path.split('.').try_fold(holder, Node::get) {
+        draft.report_keys(node, &format!("`{path}` of {of}"), known, omitted);
+    }
 }
 
 /// Reports the fields of the workflow that have no place in the plan.
 pub fn report_workflow(root: &Node, draft: &mut Draft<'_>) {
-    let what = "the workflow";
-    report_part(root, &[], what, WORKFLOW, draft);
-    for (part, keys) in PARTS {
-        report_part(root, &[part], what, keys, draft);
+    for (path, keys) in WORKFLOW_PARTS {
+        report_part(root, path, "the workflow", keys, draft);
     }
 }
 
@@ -244,7 +168,7 @@ pub fn report_functions(root: &Node, called: &BTreeSet<&str>, draft: &mut Draft<
 pub fn report_parts(task: &Task<'_>, draft: &mut Draft<'_>) {
     let what = format!("task `{}`", excerpt(task.name));
     for (part, keys) in [("input", INPUT), ("output", OUTPUT), ("export", OUTPUT)] {
-        report_part(task.node, &[part], &what, keys, draft);
+        report_part(task.node, part, &what, keys, draft);
     }
     if let Some(node) = task.get("metadata") {
         let why = "is omitted: it does not change what runs";
@@ -258,21 +182,16 @@ pub fn report_parts(task: &Task<'_>, draft: &mut Draft<'_>) {
     let called = task.body().text().filter(|_| task.kind == "call");
     let with = task.get("with");
     if let (Some(called), Some(with)) = (called, with) {
-        for (call, keys) in CALLS {
-            if call == called {
-                report_part(with, &[], &format!("the call of {what}"), keys, draft);
-            }
-        }
-        for (call, path, keys) in CALL_PARTS {
-            if call == called {
-                report_part(with, path, &what, keys, draft);
-            }
+        let whole = format!("the call of {what}");
+        for (_, path, keys) in CALL_PARTS.iter().filter(|(call, ..)| *call == called) {
+            let of = if path.is_empty() { &whole } else { &what };
+            report_part(with, path, of, *keys, draft);
         }
     }
     for case in items(task.node, "switch") {
         if let Ok(case) = only_entry(case) {
             let of = format!("the case `{}` of {what}", excerpt(&case.name));
-            report_part(&case.value, &[], &of, (&["when", "then"], &[]), draft);
+            draft.report_keys(&case.value, &of, "when then", &[]);
         }
     }
 }

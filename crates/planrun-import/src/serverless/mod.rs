@@ -158,13 +158,13 @@ impl<'d> Writer<'_, 'd, '_> {
 
     /// Returns the `policy` and the `allow` of the plan.
     fn settings(&mut self) -> Vec<Statement> {
-        let mut policy: Vec<(String, Expr)> = Vec::new();
+        let mut policy: Vec<(&str, Expr)> = Vec::new();
         if self.repeats {
-            let once = tree::object(vec![("attempts".to_owned(), tree::int(1))]);
-            policy.push(("retry".to_owned(), once));
+            let once = tree::object([("attempts", tree::int(1))]);
+            policy.push(("retry", once));
         }
         if let Some(deadline) = self.root.get("timeout").and_then(|node| self.timeout(node)) {
-            policy.push(("deadline".to_owned(), deadline));
+            policy.push(("deadline", deadline));
         }
         let mut settings = Vec::new();
         if !policy.is_empty() {
@@ -172,7 +172,7 @@ impl<'d> Writer<'_, 'd, '_> {
         }
         if !self.hosts.is_empty() {
             let hosts = self.hosts.iter().map(|host| tree::text(host)).collect();
-            let net = tree::object(vec![("net".to_owned(), tree::list(hosts))]);
+            let net = tree::object([("net", tree::list(hosts))]);
             settings.push(tree::statement(StatementKind::Allow(net)));
         }
         settings

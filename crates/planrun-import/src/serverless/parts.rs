@@ -1,7 +1,7 @@
 //! Tasks that contain tasks: blocks, loops, parallel branches and error handlers.
 
 use planrun_lang::syntax::ast::{
-    ArmBody, BinaryOp, Block, ClauseKind, Expr, Name, Statement, StatementKind, StepBody,
+    ArmBody, Block, ClauseKind, Expr, Name, Statement, StatementKind, StepBody,
 };
 use planrun_lang::yaml::{Entry, Node};
 
@@ -15,6 +15,7 @@ use crate::control_flow::repetition::{
 };
 use crate::document::{Refused, items};
 use crate::draft::{Draft, excerpt, expressions, identifier};
+use crate::expression::quote::plan;
 use crate::expression::reads;
 use crate::expression::value::Value;
 use crate::tree;
@@ -179,33 +180,30 @@ impl<'d> Writer<'_, 'd, '_> {
         block_output: BlockOutput,
         out: &mut Vec<Statement>,
     ) -> Flow {
-        let state = || tree::variable(&round.state);
-        let number = || tree::field(state(), "number");
+        let state = tree::variable(&round.state);
+        let number = plan!("state.number", state);
         let packed = |flow: &Flow, number: Expr| {
-            let mut fields = vec![(DATA.to_owned(), flow.value.expr())];
+            let mut fields = vec![(DATA, flow.value.expr())];
             if block_output.exports {
                 let context = flow.variables.get(CONTEXT);
                 let context = context.map_or_else(tree::null, Value::expr);
-                fields.push((CONTEXT.to_owned(), context));
+                fields.push((CONTEXT, context));
             }
-            fields.push(("number".to_owned(), number));
+            fields.push(("number", number));
             tree::object(fields)
         };
-        let size = tree::function("size", vec![list.clone()]);
-        let is_left = tree::binary(number(), BinaryOp::Less, size);
         let goes_on = match written.condition {
-            None => is_left,
-            Some(condition) => tree::binary(is_left, BinaryOp::And, condition),
+            None => plan!("number < size(list)", number, list),
+            Some(holds) => plan!("number < size(list) && holds", number, list, holds),
         };
         let mut inner = written.body;
         if let Some(flow) = written.reached {
-            let following = tree::binary(number(), BinaryOp::Add, tree::int(1));
-            inner.push(tree::next(packed(&flow, following)));
+            inner.push(tree::next(packed(&flow, plan!("number + 1", number))));
         }
-        let ended = vec![tree::yields(state()), tree::next(tree::null())];
+        let ended = vec![tree::yields(state), tree::next(tree::null())];
         let body = vec![
-            tree::bind(&round.item, tree::index(list, number())),
-            tree::bind(&round.number, number()),
+            tree::bind(&round.item, tree::index(list, number.clone())),
+            tree::bind(&round.number, number),
             tree::statement(StatementKind::If {
                 arms: vec![(goes_on, tree::block(inner))],
                 otherwise: Some(tree::block(ended)),
@@ -215,7 +213,7 @@ impl<'d> Writer<'_, 'd, '_> {
         out.push(bind_any(&start, packed(flow, tree::int(0))));
         let body = repeat_with(&round.state, tree::variable(&start), MAX_ELEMENTS + 1, body);
         out.push(tree::step(name, body, written.clauses));
-        let given = last_element(tree::variable(name));
+        let given = last_element(&tree::variable(name));
         let mut after = self.after_block(flow, block_output, given.clone(), out);
         after.value = Value::Opaque(tree::field(given, DATA));
         after
@@ -458,9 +456,11 @@ fn each_of(
         body,
     };
     out.push(tree::step(name, each, clauses));
-    let size = tree::function("size", vec![tree::variable(name)]);
-    let is_empty = tree::binary(size, BinaryOp::Equal, tree::int(0));
-    let given = last_element(tree::variable(name));
-    flow.value = Value::Opaque(tree::conditional(is_empty, flow.value.expr(), given));
+    let list = tree::variable(name);
+    flow.value = Value::Opaque(plan!(
+        "size(list) == 0 ? value : list[size(list) - 1]",
+        list,
+        value = flow.value.expr(),
+    ));
     flow
 }

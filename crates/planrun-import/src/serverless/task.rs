@@ -12,7 +12,9 @@ use crate::document::Refused;
 use crate::draft::{Draft, excerpt};
 use crate::tree;
 
-use crate::control_flow::{Branch, Continuation, Flow, Region, Stop, Target, Walk, Written};
+use crate::control_flow::{
+    Branch, Continuation, Continued, Flow, Region, Stop, Target, Walk, Written,
+};
 
 impl<'d, 't> Walk<'d, 't> for Writer<'_, 'd, 't> {
     type Scope = Tasks<'d>;
@@ -42,7 +44,7 @@ impl<'d, 't> Walk<'d, 't> for Writer<'_, 'd, 't> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    ) -> Continued<'d> {
         let Some(task) = tasks.by_name.get(name) else {
             return Ok(Continuation::Finished(None));
         };
@@ -66,12 +68,7 @@ impl<'d, 't> Walk<'d, 't> for Writer<'_, 'd, 't> {
                 to,
                 flow: after,
             },
-            Branch {
-                condition: None,
-                prelude: Vec::new(),
-                to: Target::Node(task.below),
-                flow: flow.clone(),
-            },
+            Branch::new(None, Target::Node(task.below), flow.clone()),
         ];
         self.write_branches(tasks, task.name, branches, region, out)
     }
@@ -108,7 +105,7 @@ impl<'d> Writer<'_, 'd, '_> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    ) -> Continued<'d> {
         self.report_fields(task);
         let input = match task.get("input").and_then(|node| node.get("from")) {
             Some(node) => {
@@ -228,7 +225,7 @@ impl<'d> Writer<'_, 'd, '_> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Continuation<'d>, Refused> {
+    ) -> Continued<'d> {
         let branches = task.cases.iter().map(|(when, next)| {
             let condition = when.map(|when| jq::truth(data.expression(when, self.draft).expr()));
             let mut prelude = Vec::new();

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures_core::Stream;
+use parking_lot::Mutex;
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{CallKind, ErrorClass, Signature};
@@ -91,13 +92,9 @@ impl Early {
 }
 
 impl EarlyReads {
-    fn begun(&self) -> MutexGuard<'_, HashMap<Arc<str>, EarlyRead>> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins a read, unless it has begun; `None` if there are too many.
     fn begin(&self, request: Request, tool: &dyn Transport) -> Option<Arriving> {
-        let mut begun = self.begun();
+        let mut begun = self.begun.lock();
         if let Some(known) = begun.get(&request.path).filter(|read| read.is_of(&request)) {
             return Some(known.arriving.clone());
         }
@@ -138,13 +135,13 @@ impl EarlyReads {
 
     /// Takes the read for a request, if it has begun and is not too old.
     fn take_over(&self, request: &Request) -> Option<EarlyRead> {
-        let read = self.begun().remove(&request.path)?;
+        let read = self.begun.lock().remove(&request.path)?;
         (read.is_of(request) && !read.is_old()).then_some(read)
     }
 
     /// Stops the reads that were not taken over, and waits for them.
     pub async fn close(&self) {
-        self.begun().clear();
+        self.begun.lock().clear();
         self.tasks.close();
         self.tasks.wait().await;
     }

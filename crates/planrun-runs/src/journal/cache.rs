@@ -1,8 +1,9 @@
 //! The cache of results of calls without effects, for steps with `cache`.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use planrun_lang::value::Value;
 
 use super::store::{Digest, JournalError};
@@ -50,12 +51,6 @@ pub struct MemoryCache {
     results: Arc<Mutex<BTreeMap<Digest, CachedResult>>>,
 }
 
-impl MemoryCache {
-    fn results(&self) -> MutexGuard<'_, BTreeMap<Digest, CachedResult>> {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl ResultCache for MemoryCache {
     fn secret(&self) -> Result<[u8; 32], JournalError> {
         // No other process reads this memory.
@@ -63,7 +58,7 @@ impl ResultCache for MemoryCache {
     }
 
     fn recall(&self, key: Digest, not_before: i128) -> Result<Option<CachedResult>, JournalError> {
-        let results = self.results();
+        let results = self.results.lock();
         let found = results.get(&key);
         Ok(found.filter(|found| found.at >= not_before).cloned())
     }
@@ -72,7 +67,7 @@ impl ResultCache for MemoryCache {
         if typed_text(&result.value).len() > MAX_CACHED_BYTES {
             return Ok(());
         }
-        let mut results = self.results();
+        let mut results = self.results.lock();
         results.insert(key, result.clone());
         if results.len() > MAX_CACHED_RESULTS {
             let oldest = results.iter().min_by_key(|(_, result)| result.at);

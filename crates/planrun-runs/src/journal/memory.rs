@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::log::Log;
@@ -41,19 +42,19 @@ impl MemoryLog {
     /// Lets the log take this number of events and lose everything after them, as if the process had died.
     #[must_use]
     pub fn dying_after(self, events: usize) -> Self {
-        self.content().end = Some(events);
+        self.content.lock().end = Some(events);
         self
     }
 
     /// Lets the log lose everything after the first event for which `last` returns true: the process dies when it
     /// writes the next one.
     pub fn dies_at(&self, last: impl FnMut(&[u8]) -> bool + Send + 'static) {
-        self.content().last = Some(Box::new(last));
+        self.content.lock().last = Some(Box::new(last));
     }
 
     /// Lets the log lose everything from here on: the process that writes it dies.
     pub fn die(&self) {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         content.end = Some(content.lines.len());
         content.dead = true;
         drop(content);
@@ -63,7 +64,7 @@ impl MemoryLog {
     /// Returns true if something was lost, so that the process which wrote it counts as dead.
     #[must_use]
     pub fn is_dead(&self) -> bool {
-        self.content().dead
+        self.content.lock().dead
     }
 
     /// Waits until [`Self::is_dead`].
@@ -77,7 +78,7 @@ impl MemoryLog {
     #[must_use]
     pub fn revived(self) -> Self {
         {
-            let mut content = self.content();
+            let mut content = self.content.lock();
             (content.end, content.last, content.dead) = (None, None, false);
         }
         self
@@ -86,7 +87,8 @@ impl MemoryLog {
     /// Returns the events so far, one JSON object each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        self.content()
+        self.content
+            .lock()
             .lines
             .iter()
             .map(|line| String::from_utf8_lossy(line).into_owned())
@@ -96,20 +98,20 @@ impl MemoryLog {
     /// Returns the stored value with a hash.
     #[must_use]
     pub fn kept(&self, digest: &str) -> Option<Vec<u8>> {
-        self.content().kept.get(digest).cloned()
+        self.content.lock().kept.get(digest).cloned()
     }
 
     /// Returns true if nothing more is written.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        let content = self.content();
+        let content = self.content.lock();
         content.end.is_some_and(|end| content.lines.len() >= end)
     }
 
     /// Returns the last recorded summary.
     #[must_use]
     pub fn summary(&self) -> Option<Summary> {
-        self.content().summary.clone()
+        self.content.lock().summary.clone()
     }
 
     /// Sends a message to the run: one JSON object.
@@ -123,7 +125,7 @@ impl MemoryLog {
     }
 
     fn post(&self, text: &str, at: Option<i128>) {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         content.last_message += 1;
         let message = Message {
             id: content.last_message,
@@ -141,7 +143,7 @@ impl MemoryLog {
     /// Returns an error if an event cannot be read.
     pub fn replay_state(&self) -> Result<ReplayState, EventError> {
         let mut state = ReplayState::default();
-        let content = self.content();
+        let content = self.content.lock();
         for line in &content.lines {
             let event = Event::read(line, &mut |digest| {
                 content
@@ -154,15 +156,11 @@ impl MemoryLog {
         }
         Ok(state)
     }
-
-    fn content(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Log for MemoryLog {
     fn append(&mut self, _number: u64, line: &[u8]) {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         if content.end.is_some_and(|end| content.lines.len() >= end) {
             content.dead = true;
             drop(content);
@@ -176,19 +174,20 @@ impl Log for MemoryLog {
     }
 
     fn keep(&mut self, digest: &str, bytes: &[u8]) {
-        self.content()
+        self.content
+            .lock()
             .kept
             .insert(digest.to_owned(), bytes.to_vec());
     }
 
     fn summarize(&mut self, summary: &Summary) {
-        self.content().summary = Some(summary.clone());
+        self.content.lock().summary = Some(summary.clone());
     }
 
     fn flush(&mut self) {}
 
     fn durable(&self) -> u64 {
-        self.content().lines.len() as u64
+        self.content.lock().lines.len() as u64
     }
 
     fn broken(&self) -> Option<String> {
@@ -200,7 +199,7 @@ impl Log for MemoryLog {
     }
 
     fn messages(&mut self) -> Vec<Message> {
-        let content = self.content();
+        let content = self.content.lock();
         if content.dead {
             Vec::new()
         } else {
@@ -209,7 +208,7 @@ impl Log for MemoryLog {
     }
 
     fn taken(&mut self, id: u64) {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         if !content.dead {
             content.messages.retain(|message| message.id != id);
         }
@@ -217,7 +216,7 @@ impl Log for MemoryLog {
 
     fn release(self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
         Box::pin(async move {
-            if self.content().dead {
+            if self.content.lock().dead {
                 std::future::pending::<()>().await;
             }
             Ok(())

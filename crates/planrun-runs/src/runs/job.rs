@@ -51,11 +51,18 @@ impl Job {
     /// Creates a run of a plan that is not recorded, with nothing but its inputs.
     pub(super) fn new(plan: &CheckedPlan, inputs: Inputs, run: String) -> Self {
         Self {
-            workspace: plan.workspace.clone(),
             prefetch: plan.prefetch.clone(),
-            program: Arc::new(Program::new(plan.plan.clone())),
+            ..Self::of(plan.workspace.clone(), plan.plan.clone(), inputs, run)
+        }
+    }
+
+    fn of(workspace: Arc<Workspace>, plan: Arc<Plan>, inputs: Inputs, run: String) -> Self {
+        Self {
+            workspace,
+            prefetch: Prefetch::default(),
+            definitions: plan.definitions(),
+            program: Arc::new(Program::new(plan)),
             broken: None,
-            definitions: plan.plan.definitions(),
             inputs,
             run,
             log: None,
@@ -92,11 +99,8 @@ impl Job {
         };
         let source = SourceFile::new(&*pinned.file, &*pinned.text);
         let checked = workspace.check(&source);
-        let plan = checked
-            .plans
-            .iter()
-            .find(|plan| *plan.name == *pinned.plan)
-            .cloned();
+        let mut plans = checked.plans.iter();
+        let plan = plans.find(|plan| *plan.name == *pinned.plan).cloned();
         let plan = plan.ok_or_else(|| {
             Error::Unusable(format!(
                 "this version of planrun cannot read the plan `{}` of the run",
@@ -111,26 +115,15 @@ impl Job {
         let mut findings = checked.diagnostics.iter();
         let error = findings.find(|found| found.is_error() && damaged.is_some());
         let broken = error.map(|found| found.message.clone());
+        let (inputs, run) = (pinned.inputs()?, recorded.row.run.clone());
         Ok(Self {
-            workspace: Arc::new(workspace),
-            prefetch: Prefetch::default(),
-            definitions: plan.definitions(),
-            program: Arc::new(Program::new(plan)),
             broken,
-            inputs: pinned.inputs()?,
-            run: recorded.row.run.clone(),
-            log: None,
-            replay: None,
             mock: pinned.mock,
             max_steps: pinned.max_steps,
             strict: pinned.strict,
             approval: pinned.approval.clone(),
             base: pinned.base.clone(),
-            copies: None,
-            until: None,
-            retries: false,
-            resumption: Resumption::None,
-            drive: ResumeOptions::default(),
+            ..Self::of(Arc::new(workspace), plan, inputs, run)
         })
     }
 

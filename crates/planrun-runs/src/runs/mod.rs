@@ -81,7 +81,9 @@ mod used_plans;
 mod workspace;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 pub use above::PatchText;
 pub use answer::{Addressee, Answered};
@@ -276,7 +278,7 @@ impl Planrun {
 impl Shared {
     /// Returns the existing journal; if it cannot be written, for reading only.
     fn journal(&self) -> Result<Journal, Error> {
-        let mut open = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.journal.lock();
         if let Some(open) = &*open {
             return Ok(open.journal.clone());
         }
@@ -301,7 +303,7 @@ impl Shared {
 
     /// Returns the journal for a new run, which is created if there is none.
     fn journal_for_new_runs(&self) -> Result<Journal, Error> {
-        let mut open = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.journal.lock();
         if let Some(open) = open.as_ref().filter(|open| open.takes_runs) {
             return Ok(open.journal.clone());
         }

@@ -1,8 +1,9 @@
 //! Work for a run that begins before the run is recorded.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use planrun_tools::tools::Catalog;
 
 use super::Workspace;
@@ -39,9 +40,7 @@ impl Prefetch {
 
     /// Returns the servers that could not be used.
     pub(super) fn unavailable(&self) -> MutexGuard<'_, Unavailable> {
-        self.unavailable
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.unavailable.lock()
     }
 
     /// Returns the tools of a run.

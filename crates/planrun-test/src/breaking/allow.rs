@@ -8,40 +8,26 @@ use planrun_lang::syntax::ast;
 use planrun_tools::host::MemoryHost;
 use reqwest::Url;
 
-use super::{Finding, Pair, Side, kind};
+use super::{Changes, Side, kind};
 
 /// Paths that are tested for a file pattern, relative to it: the path itself and paths below it.
 const BELOW: [&str; 3] = ["", "/one", "/one/more"];
 
-pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
-    let grant = |side: Side<'_>| side.plan.allow.clone().unwrap_or_default();
-    let (was, is) = (grant(pair.then), grant(pair.now));
+pub(super) fn inspect(changes: &mut Changes<'_>) {
+    let (then, now) = (changes.then, changes.now);
+    let [was, is] = [then, now].map(|side| side.plan.allow.clone().unwrap_or_default());
     for (setting, pattern) in patterns_not_in(&is, &was) {
-        let places = (
-            allow(pair.then),
-            entry(pair.now, pattern).or_else(|| allow(pair.now)),
-        );
+        let places = (allow(then), entry(now, pattern).or_else(|| allow(now)));
         let message =
             format!("`allow` now lists {setting}: \"{pattern}\", which was not allowed before");
-        found.push(pair.finding(
-            &kind::PERMISSION_ADDED,
-            format!("{setting}: {pattern}"),
-            message,
-            places,
-        ));
+        let subject = format!("{setting}: {pattern}");
+        changes.note(&kind::PERMISSION_ADDED, subject, message, places);
     }
     for (setting, pattern) in patterns_not_in(&was, &is) {
-        let places = (
-            entry(pair.then, pattern).or_else(|| allow(pair.then)),
-            allow(pair.now),
-        );
+        let places = (entry(then, pattern).or_else(|| allow(then)), allow(now));
         let message = format!("`allow` no longer allows {setting}: \"{pattern}\"");
-        found.push(pair.finding(
-            &kind::PERMISSION_REMOVED,
-            format!("{setting}: {pattern}"),
-            message,
-            places,
-        ));
+        let subject = format!("{setting}: {pattern}");
+        changes.note(&kind::PERMISSION_REMOVED, subject, message, places);
     }
 }
 

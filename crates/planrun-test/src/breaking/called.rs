@@ -5,45 +5,40 @@ use std::sync::Arc;
 use planrun_lang::source::Span;
 use planrun_lang::types::{Contract, Effect, Field, Rest, Signature, Type};
 
-use super::constraints::{Changed, changed};
+use super::constraints::changed;
 use super::difference::{Difference, differences};
 use super::survey::{COMPUTED_ROLE, Called, Survey};
-use super::{Finding, Pair, kind};
+use super::{Changes, Kind, kind, only_in};
 
-pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
-    plan_class(pair, found);
+pub(super) fn inspect(changes: &mut Changes<'_>, then: &Survey, now: &Survey) {
+    plan_class(changes);
     for (path, is) in &now.tools {
-        match then.tools.get(path) {
-            None => added(pair, path, is, found),
-            Some(was) => {
-                class(pair, path, was, is, found);
-                gates(pair, path, was, is, found);
-                contract(pair, path, was, is, found);
-            }
-        }
+        let Some(was) = then.tools.get(path) else {
+            added(changes, path, is);
+            continue;
+        };
+        let call = Both { path, was, is };
+        call.class(changes);
+        call.gates(changes);
+        call.contract(changes);
+        call.constraints(changes);
     }
-    for (path, was) in then
-        .tools
-        .iter()
-        .filter(|(path, _)| !now.tools.contains_key(*path))
-    {
+    for (path, was) in only_in(&then.tools, &now.tools) {
         let kind = if was.effect.is_read_only() {
             &kind::TOOL_REMOVED
         } else {
             &kind::CALL_REMOVED
         };
-        let message = format!(
-            "`{path}`, whose effect class is {}, is no longer called",
-            was.effect
-        );
-        found.push(pair.finding(kind, path, message, (Some(was.span), None)));
+        let class = was.effect;
+        let message = format!("`{path}`, whose effect class is {class}, is no longer called");
+        changes.note(kind, path, message, (Some(was.span), None));
     }
-    failures(pair, then, now, found);
+    failures(changes, then, now);
 }
 
 /// Reports a change of the effect class of the whole plan.
-fn plan_class(pair: &Pair<'_>, found: &mut Vec<Finding>) {
-    let (was, is) = (pair.then.plan.does.effect, pair.now.plan.does.effect);
+fn plan_class(changes: &mut Changes<'_>) {
+    let [was, is] = [changes.then, changes.now].map(|side| side.plan.does.effect);
     if was == is {
         return;
     }
@@ -52,17 +47,13 @@ fn plan_class(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     } else {
         &kind::EFFECT_LOWERED
     };
-    let name = &pair.now.plan.name;
-    found.push(pair.finding(
-        kind,
-        &**name,
-        format!("the effect class of `{name}` changed from {was} to {is}"),
-        (None, None),
-    ));
+    let name = &changes.now.plan.name;
+    let message = format!("the effect class of `{name}` changed from {was} to {is}");
+    changes.note(kind, &**name, message, (None, None));
 }
 
 /// Reports a tool that the old version does not call.
-fn added(pair: &Pair<'_>, path: &str, is: &Called, found: &mut Vec<Finding>) {
+fn added(changes: &mut Changes<'_>, path: &str, is: &Called) {
     let (kind, change_text) = match (is.effect, is.unconfirmed) {
         (Effect::Irreversible, Some(_)) => (
             &kind::IRREVERSIBLE_UNCONFIRMED,
@@ -72,69 +63,134 @@ fn added(pair: &Pair<'_>, path: &str, is: &Called, found: &mut Vec<Finding>) {
         (_, _) => (&kind::CALL_ADDED, "is now called"),
     };
     let message = format!("`{path}` {change_text}; its effect class is {}", is.effect);
-    found.push(pair.finding(
-        kind,
-        path,
-        message,
-        (None, Some(is.unconfirmed.unwrap_or(is.span))),
-    ));
+    let place = is.unconfirmed.unwrap_or(is.span);
+    changes.note(kind, path, message, (None, Some(place)));
 }
 
-/// Reports a change of the effect class of the calls of a tool.
-fn class(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec<Finding>) {
-    if was.effect == is.effect {
-        return;
+/// A tool that both versions call.
+struct Both<'a> {
+    path: &'a str,
+    was: &'a Called,
+    is: &'a Called,
+}
+
+impl Both<'_> {
+    fn places(&self) -> (Option<Span>, Option<Span>) {
+        (Some(self.was.span), Some(self.is.span))
     }
-    let kind = if is.effect > was.effect {
-        &kind::TOOL_EFFECT_RAISED
-    } else {
-        &kind::TOOL_EFFECT_LOWERED
-    };
-    let message = format!(
-        "the effect class of `{path}` changed from {} to {}",
-        was.effect, is.effect
-    );
-    found.push(pair.finding(kind, path, message, (Some(was.span), Some(is.span))));
-}
 
-/// Reports a change of who has to confirm the calls of a tool.
-fn gates(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec<Finding>) {
-    let (kind, message, now) = match (was.unconfirmed, is.unconfirmed) {
-        (None, Some(span)) if is.effect == Effect::Irreversible => {
-            let message =
-                format!("`{path}` cannot be undone and is now called without confirmation");
-            (&kind::IRREVERSIBLE_UNCONFIRMED, message, span)
+    /// Reports a change of a part of the arguments or the result.
+    fn note(&self, changes: &mut Changes<'_>, kind: &'static Kind, part: [&str; 2], change: &str) {
+        let path = self.path;
+        let message = match part {
+            ["", whole] => format!("the {whole} of `{path}` {change}"),
+            [part, whole] => format!("`{part}` of the {whole} of `{path}` {change}"),
+        };
+        changes.note(kind, path, message, self.places());
+    }
+
+    /// Reports a change of the effect class of the calls.
+    fn class(&self, changes: &mut Changes<'_>) {
+        let (path, was, is) = (self.path, self.was.effect, self.is.effect);
+        if was == is {
+            return;
         }
-        (None, Some(span)) => (
-            &kind::CONFIRM_REMOVED,
-            format!("`{path}` is now called without confirmation"),
-            span,
-        ),
-        (Some(_), None) => (
-            &kind::CONFIRM_ADDED,
-            format!("`{path}` now needs a confirmation before it is called"),
-            is.span,
-        ),
-        (None, None) | (Some(_), Some(_)) if was.roles == is.roles => return,
-        (None, None) | (Some(_), Some(_)) => {
-            let describe = |called: &Called| match called
-                .roles
-                .iter()
-                .map(|role| describe_role(role))
-                .collect::<Vec<_>>()
-            {
-                roles if roles.is_empty() => "no one".to_owned(),
-                roles => roles.join(" and "),
+        let kind = if is > was {
+            &kind::TOOL_EFFECT_RAISED
+        } else {
+            &kind::TOOL_EFFECT_LOWERED
+        };
+        let message = format!("the effect class of `{path}` changed from {was} to {is}");
+        changes.note(kind, path, message, self.places());
+    }
+
+    /// Reports a change of who has to confirm the calls.
+    fn gates(&self, changes: &mut Changes<'_>) {
+        let Self { path, was, is } = self;
+        let (kind, message, now) = match (was.unconfirmed, is.unconfirmed) {
+            (None, Some(span)) if is.effect == Effect::Irreversible => {
+                let message =
+                    format!("`{path}` cannot be undone and is now called without confirmation");
+                (&kind::IRREVERSIBLE_UNCONFIRMED, message, span)
+            }
+            (None, Some(span)) => {
+                let message = format!("`{path}` is now called without confirmation");
+                (&kind::CONFIRM_REMOVED, message, span)
+            }
+            (Some(_), None) => {
+                let message = format!("`{path}` now needs a confirmation before it is called");
+                (&kind::CONFIRM_ADDED, message, is.span)
+            }
+            (None, None) | (Some(_), Some(_)) if was.roles == is.roles => return,
+            (None, None) | (Some(_), Some(_)) => {
+                let [before, after] = [was, is].map(|called| {
+                    let roles = called.roles.iter().map(|role| describe_role(role));
+                    let roles = roles.collect::<Vec<_>>().join(" and ");
+                    if roles.is_empty() {
+                        "no one".to_owned()
+                    } else {
+                        roles
+                    }
+                });
+                let message = format!("the approver of `{path}` changed from {before} to {after}");
+                (&kind::ROLE_CHANGED, message, is.span)
+            }
+        };
+        changes.note(kind, *path, message, (Some(was.span), Some(now)));
+    }
+
+    /// Reports changes of the types of the arguments and the result.
+    fn contract(&self, changes: &mut Changes<'_>) {
+        let [was, is] = [self.was, self.is].map(|called| &called.signature);
+        let kinds = (
+            &kind::TOOL_ARGUMENTS_NARROWED,
+            &kind::TOOL_ARGUMENTS_WIDENED,
+        );
+        for Difference { path, change } in differences(&arguments(was), &arguments(is), "") {
+            let kind = change.select_kind(kinds.0, kinds.1);
+            self.note(changes, kind, [&path, "arguments"], &change.describe());
+        }
+        let results = (&was.returns.opened(), &is.returns.opened());
+        for Difference { path, change } in differences(results.0, results.1, "") {
+            let kind = if change.may_break_readers() {
+                &kind::TOOL_RESULT_WIDENED
+            } else {
+                &kind::TOOL_RESULT_NARROWED
             };
-            let message = format!(
-                "the approver of `{path}` changed from {} to {}",
-                describe(was),
-                describe(is)
+            self.note(
+                changes,
+                kind,
+                [&path, "result"],
+                &change.describe_for_readers(),
             );
-            (&kind::ROLE_CHANGED, message, is.span)
         }
-    };
-    found.push(pair.finding(kind, path, message, (Some(was.span), Some(now))));
+    }
+
+    /// Reports changed constraints of the arguments and the result that types do not express.
+    fn constraints(&self, changes: &mut Changes<'_>) {
+        let changed = |schema: fn(&Signature) -> Option<&Arc<Contract>>| {
+            let both = schema(&self.was.signature).zip(schema(&self.is.signature));
+            both.map_or_else(Vec::new, |(before, after)| {
+                changed(before.schema(), after.schema())
+            })
+        };
+        for change in changed(|signature| signature.input_schema.as_ref()) {
+            let kind = if change.is_looser {
+                &kind::TOOL_ARGUMENTS_WIDENED
+            } else {
+                &kind::TOOL_ARGUMENTS_NARROWED
+            };
+            self.note(changes, kind, [&change.path, "arguments"], &change.text);
+        }
+        for change in changed(|signature| signature.output_schema.as_ref()) {
+            let kind = if change.is_tighter {
+                &kind::TOOL_RESULT_NARROWED
+            } else {
+                &kind::TOOL_RESULT_WIDENED
+            };
+            self.note(changes, kind, [&change.path, "result"], &change.text);
+        }
+    }
 }
 
 /// Formats a role for a message.
@@ -143,88 +199,6 @@ pub(super) fn describe_role(role: &str) -> String {
         "" => "anyone".to_owned(),
         COMPUTED_ROLE => COMPUTED_ROLE.to_owned(),
         _ => format!("`{role}`"),
-    }
-}
-
-/// Reports changes of the arguments and the result of a tool.
-fn contract(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec<Finding>) {
-    let places: (Option<Span>, Option<Span>) = (Some(was.span), Some(is.span));
-    let mut note = |kind, what: &str, difference: &Difference, change: String| {
-        let part = &difference.path;
-        let of = if part.is_empty() {
-            format!("the {what}")
-        } else {
-            format!("`{part}` of the {what}")
-        };
-        found.push(pair.finding(kind, path, format!("{of} of `{path}` {change}"), places));
-    };
-    for difference in differences(&arguments(&was.signature), &arguments(&is.signature), "") {
-        let kind = difference.change.select_kind(
-            &kind::TOOL_ARGUMENTS_NARROWED,
-            &kind::TOOL_ARGUMENTS_WIDENED,
-        );
-        note(kind, "arguments", &difference, difference.change.describe());
-    }
-    for difference in differences(
-        &was.signature.returns.opened(),
-        &is.signature.returns.opened(),
-        "",
-    ) {
-        let widened = difference.change.may_break_readers();
-        let kind = if widened {
-            &kind::TOOL_RESULT_WIDENED
-        } else {
-            &kind::TOOL_RESULT_NARROWED
-        };
-        note(
-            kind,
-            "result",
-            &difference,
-            difference.change.describe_for_readers(),
-        );
-    }
-    constraints_of(pair, path, was, is, found);
-}
-
-/// Reports changed constraints of the arguments and the result of a tool that types do not express.
-fn constraints_of(
-    pair: &Pair<'_>,
-    path: &str,
-    was: &Called,
-    is: &Called,
-    found: &mut Vec<Finding>,
-) {
-    let places = (Some(was.span), Some(is.span));
-    let changes = |schema: fn(&Signature) -> Option<&Arc<Contract>>| {
-        let both = schema(&was.signature).zip(schema(&is.signature));
-        both.map_or_else(Vec::new, |(before, after)| {
-            changed(before.schema(), after.schema())
-        })
-    };
-    let mut note = |kind, what: &str, change: &Changed| {
-        let part = if change.path.is_empty() {
-            format!("the {what}")
-        } else {
-            format!("`{}` of the {what}", change.path)
-        };
-        let message = format!("{part} of `{path}` {}", change.text);
-        found.push(pair.finding(kind, path, message, places));
-    };
-    for change in changes(|signature| signature.input_schema.as_ref()) {
-        let kind = if change.is_looser {
-            &kind::TOOL_ARGUMENTS_WIDENED
-        } else {
-            &kind::TOOL_ARGUMENTS_NARROWED
-        };
-        note(kind, "arguments", &change);
-    }
-    for change in changes(|signature| signature.output_schema.as_ref()) {
-        let kind = if change.is_tighter {
-            &kind::TOOL_RESULT_NARROWED
-        } else {
-            &kind::TOOL_RESULT_WIDENED
-        };
-        note(kind, "result", &change);
     }
 }
 
@@ -244,21 +218,13 @@ fn arguments(signature: &Signature) -> Type {
 }
 
 /// Reports the error classes that were added or removed.
-fn failures(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
-    for (name, (_, span)) in now
-        .errors
-        .iter()
-        .filter(|(name, _)| !then.errors.contains_key(*name))
-    {
+fn failures(changes: &mut Changes<'_>, then: &Survey, now: &Survey) {
+    for (name, (_, span)) in only_in(&now.errors, &then.errors) {
         let message = format!("the plan may now fail with `{name}`");
-        found.push(pair.finding(&kind::ERROR_ADDED, name, message, (None, Some(*span))));
+        changes.note(&kind::ERROR_ADDED, name, message, (None, Some(*span)));
     }
-    for (name, (_, span)) in then
-        .errors
-        .iter()
-        .filter(|(name, _)| !now.errors.contains_key(*name))
-    {
+    for (name, (_, span)) in only_in(&then.errors, &now.errors) {
         let message = format!("the plan no longer fails with `{name}`");
-        found.push(pair.finding(&kind::ERROR_REMOVED, name, message, (Some(*span), None)));
+        changes.note(&kind::ERROR_REMOVED, name, message, (Some(*span), None));
     }
 }

@@ -27,28 +27,25 @@ pub struct Finding {
 impl Finding {
     /// Returns the finding for a removed plan.
     pub(super) fn removed(plan: &Plan) -> Self {
-        let message = format!("the plan `{}` was removed", plan.name);
-        let (kind, plan, then) = (&kind::PLAN_REMOVED, &plan.name, Some(plan.span));
         Self {
-            kind,
-            plan: plan.clone(),
-            subject: plan.to_string(),
-            message,
             now: None,
-            then,
+            then: Some(plan.span),
+            ..Self::whole(&kind::PLAN_REMOVED, plan, "removed")
         }
     }
 
     /// Returns the finding for an added plan.
     pub(super) fn added(plan: &Plan) -> Self {
-        let message = format!("the plan `{}` was added", plan.name);
-        let (kind, plan, now) = (&kind::PLAN_ADDED, &plan.name, Some(plan.span));
+        Self::whole(&kind::PLAN_ADDED, plan, "added")
+    }
+
+    fn whole(kind: &'static Kind, plan: &Plan, change: &str) -> Self {
         Self {
             kind,
-            plan: plan.clone(),
-            subject: plan.to_string(),
-            message,
-            now,
+            plan: plan.name.clone(),
+            subject: plan.name.to_string(),
+            message: format!("the plan `{}` was {change}", plan.name),
+            now: Some(plan.span),
             then: None,
         }
     }

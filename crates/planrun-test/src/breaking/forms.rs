@@ -1,50 +1,30 @@
 //! Forms: the fields of each `input`, and who fills them in.
 
 use super::called::describe_role;
-use super::difference::differences;
 use super::survey::Survey;
-use super::{Finding, Pair, kind};
+use super::{Changes, kind, only_in};
 
-pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
+pub(super) fn inspect(changes: &mut Changes<'_>, then: &Survey, now: &Survey) {
     for (key @ (path, _), is) in &now.forms {
         let Some(was) = then.forms.get(key) else {
-            let message = format!(
-                "the run now waits until {} fills in `{path}`",
-                describe_role(&is.role)
-            );
-            found.push(pair.finding(&kind::FORM_ADDED, path, message, (None, Some(is.span))));
+            let role = describe_role(&is.role);
+            let message = format!("the run now waits until {role} fills in `{path}`");
+            changes.note(&kind::FORM_ADDED, path, message, (None, Some(is.span)));
             continue;
         };
         let places = (Some(was.span), Some(is.span));
         if was.role != is.role {
-            let message = format!(
-                "the person who fills in `{path}` changed from {} to {}",
-                describe_role(&was.role),
-                describe_role(&is.role)
-            );
-            found.push(pair.finding(&kind::ROLE_CHANGED, path, message, places));
+            let [before, after] = [was, is].map(|form| describe_role(&form.role));
+            let message =
+                format!("the person who fills in `{path}` changed from {before} to {after}");
+            changes.note(&kind::ROLE_CHANGED, path, message, places);
         }
-        for difference in differences(&was.takes, &is.takes, path) {
-            let kind = difference
-                .change
-                .select_kind(&kind::FORM_NARROWED, &kind::FORM_WIDENED);
-            let message = format!(
-                "`{}` of the form {}",
-                difference.path,
-                difference.change.describe()
-            );
-            found.push(pair.finding(kind, difference.path, message, places));
-        }
+        let kinds = [&kind::FORM_NARROWED, &kind::FORM_WIDENED];
+        changes.note_types((&was.takes, &is.takes), (path, "form"), kinds, places);
     }
-    for ((path, _), was) in then
-        .forms
-        .iter()
-        .filter(|(key, _)| !now.forms.contains_key(*key))
-    {
-        let message = format!(
-            "the form `{path}`, filled in by {}, was removed",
-            describe_role(&was.role)
-        );
-        found.push(pair.finding(&kind::FORM_REMOVED, path, message, (Some(was.span), None)));
+    for ((path, _), was) in only_in(&then.forms, &now.forms) {
+        let role = describe_role(&was.role);
+        let message = format!("the form `{path}`, filled in by {role}, was removed");
+        changes.note(&kind::FORM_REMOVED, path, message, (Some(was.span), None));
     }
 }

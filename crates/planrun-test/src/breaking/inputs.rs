@@ -1,58 +1,47 @@
 //! Inputs: required, optional and removed inputs, their types and their defaults.
 
 use planrun_lang::sema::PlanParameter;
+use planrun_lang::sema::expr::Code;
 use planrun_lang::source::Span;
 use planrun_lang::types::Type;
 
-use super::difference::{Change, differences};
-use super::{Finding, Kind, Pair, Side, kind};
+use super::difference::{Change, Difference, differences};
+use super::{Changes, Kind, Side, kind};
 
-pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
-    let (then, now) = (&pair.then.plan.parameters, &pair.now.plan.parameters);
+pub(super) fn inspect(changes: &mut Changes<'_>) {
+    let (then, now) = (changes.then, changes.now);
     let mut note = |name: &str, path: &str, change: &Change| {
-        let places = (place(pair.then, name), place(pair.now, name));
-        found.push(pair.finding(
-            kind_of(change),
-            path,
-            format!("the input `{path}` {}", change.describe()),
-            places,
-        ));
+        let message = format!("the input `{path}` {}", change.describe());
+        let places = (place(then, name), place(now, name));
+        changes.note(kind_of(change), path, message, places);
     };
+    let (then, now) = (&then.plan.parameters, &now.plan.parameters);
     for was in then {
-        match now.iter().find(|is| is.name == was.name) {
-            None => note(&was.name, &was.name, &Change::Removed),
-            Some(is) => {
-                match (was.required, is.required) {
-                    (true, false) => note(&is.name, &is.name, &Change::Optional),
-                    (false, true) => note(&is.name, &is.name, &Change::Required),
-                    (true, true) | (false, false) => {}
-                }
-                let same = was.required == is.required;
-                for difference in differences(
-                    &accepted_type(was, same),
-                    &accepted_type(is, same),
-                    &is.name,
-                ) {
-                    note(&is.name, &difference.path, &difference.change);
-                }
-            }
+        let Some(is) = now.iter().find(|is| is.name == was.name) else {
+            note(&was.name, &was.name, &Change::Removed);
+            continue;
+        };
+        match (was.required, is.required) {
+            (true, false) => note(&is.name, &is.name, &Change::Optional),
+            (false, true) => note(&is.name, &is.name, &Change::Required),
+            (true, true) | (false, false) => {}
+        }
+        let same = was.required == is.required;
+        let [before, after] = [was, is].map(|one| accepted_type(one, same));
+        for Difference { path, change } in differences(&before, &after, &is.name) {
+            note(&is.name, &path, &change);
         }
     }
-    for is in now
-        .iter()
-        .filter(|is| then.iter().all(|was| was.name != is.name))
-    {
-        note(
-            &is.name,
-            &is.name,
-            &Change::Added {
-                required: is.required,
-            },
-        );
+    let is_new = |is: &&PlanParameter| then.iter().all(|was| was.name != is.name);
+    for is in now.iter().filter(is_new) {
+        let required = is.required;
+        note(&is.name, &is.name, &Change::Added { required });
     }
-    for (was, is) in common_parameters(then, now) {
-        defaults(pair, was, is, found);
-        secrets(pair, was, is, found);
+    for is in now {
+        if let Some(was) = then.iter().find(|was| was.name == is.name) {
+            defaults(changes, was, is);
+            secrets(changes, was, is);
+        }
     }
 }
 
@@ -79,70 +68,53 @@ fn accepted_type(parameter: &PlanParameter, same: bool) -> Type {
     }
 }
 
-fn common_parameters<'a>(
-    then: &'a [PlanParameter],
-    now: &'a [PlanParameter],
-) -> impl Iterator<Item = (&'a PlanParameter, &'a PlanParameter)> {
-    now.iter()
-        .filter_map(|is| Some((then.iter().find(|was| was.name == is.name)?, is)))
-}
-
 /// Reports a change of the default of an input that is optional in both versions.
-fn defaults(pair: &Pair<'_>, was: &PlanParameter, is: &PlanParameter, found: &mut Vec<Finding>) {
+fn defaults(changes: &mut Changes<'_>, was: &PlanParameter, is: &PlanParameter) {
     if was.required || is.required {
         return;
     }
-    let text = |side: Side<'_>, span: Span| {
-        side.source
-            .slice(span)
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
+    let text = |side: Side<'_>, code: &Code| {
+        let words = side.source.slice(code.span).split_whitespace();
+        words.collect::<Vec<_>>().join(" ")
     };
-    let name = &is.name;
+    let (then, now, name) = (changes.then, changes.now, &is.name);
     let (kind, message) = match (&was.default, &is.default) {
         (None, None) => return,
         (Some(was), Some(is)) => {
-            let same = was
-                .constant()
-                .zip(is.constant())
-                .is_some_and(|(was, is)| was == is);
-            let (was, is) = (text(pair.then, was.span), text(pair.now, is.span));
+            let values = was.constant().zip(is.constant());
+            let same = values.is_some_and(|(was, is)| was == is);
+            let (was, is) = (text(then, was), text(now, is));
             if same || was == is {
                 return;
             }
-            (
-                &kind::DEFAULT_CHANGED,
-                format!("the default of `{name}` changed from `{was}` to `{is}`"),
-            )
+            let message = format!("the default of `{name}` changed from `{was}` to `{is}`");
+            (&kind::DEFAULT_CHANGED, message)
         }
-        (Some(was), None) => (
-            &kind::DEFAULT_REMOVED,
-            format!(
-                "`{name}` no longer has a default; it was `{}`",
-                text(pair.then, was.span)
-            ),
-        ),
-        (None, Some(is)) => (
-            &kind::DEFAULT_ADDED,
-            format!("`{name}` now has the default `{}`", text(pair.now, is.span)),
-        ),
+        (Some(was), None) => {
+            let was = text(then, was);
+            let message = format!("`{name}` no longer has a default; it was `{was}`");
+            (&kind::DEFAULT_REMOVED, message)
+        }
+        (None, Some(is)) => {
+            let message = format!("`{name}` now has the default `{}`", text(now, is));
+            (&kind::DEFAULT_ADDED, message)
+        }
     };
     let default = |parameter: &PlanParameter| parameter.default.as_ref().map(|code| code.span);
     let places = (
-        default(was).or(place(pair.then, name)),
-        default(is).or(place(pair.now, name)),
+        default(was).or(place(then, name)),
+        default(is).or(place(now, name)),
     );
-    found.push(pair.finding(kind, &**name, message, places));
+    changes.note(kind, &**name, message, places);
 }
 
 /// Reports the paths of an input that became sensitive or are no longer sensitive.
-fn secrets(pair: &Pair<'_>, was: &PlanParameter, is: &PlanParameter, found: &mut Vec<Finding>) {
+fn secrets(changes: &mut Changes<'_>, was: &PlanParameter, is: &PlanParameter) {
+    let places = (place(changes.then, &was.name), place(changes.now, &is.name));
     let mut note = |kind: &'static Kind, path: &str, change_text: &str| {
         let subject = super::difference::below(&is.name, path);
         let subject = subject.trim_end_matches('.');
-        let places = (place(pair.then, &was.name), place(pair.now, &is.name));
-        found.push(pair.finding(kind, subject, format!("`{subject}` {change_text}"), places));
+        changes.note(kind, subject, format!("`{subject}` {change_text}"), places);
     };
     for path in is
         .sensitive

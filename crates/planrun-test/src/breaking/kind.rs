@@ -45,42 +45,6 @@ words! {
 }
 
 impl Kind {
-    const fn breaking(
-        name: &'static str,
-        class: Class,
-        concern: Concern,
-        meaning: &'static str,
-    ) -> Self {
-        Self {
-            code: Code {
-                name,
-                severity: Severity::Error,
-                page: meaning,
-                optional: false,
-            },
-            class,
-            concern,
-        }
-    }
-
-    const fn compatible(
-        name: &'static str,
-        class: Class,
-        concern: Concern,
-        meaning: &'static str,
-    ) -> Self {
-        Self {
-            code: Code {
-                name,
-                severity: Severity::Note,
-                page: meaning,
-                optional: false,
-            },
-            class,
-            concern,
-        }
-    }
-
     /// Returns its stable name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -112,8 +76,19 @@ impl Kind {
 
 /// Defines a constant for each kind, and the list of all kinds.
 macro_rules! kinds {
+    (@severity breaking) => { Severity::Error };
+    (@severity compatible) => { Severity::Note };
     ($($constant:ident: $weight:ident $name:literal $class:ident $concern:ident $meaning:literal;)*) => {
-        $(pub static $constant: Kind = Kind::$weight($name, Class::$class, Concern::$concern, $meaning);)*
+        $(pub static $constant: Kind = Kind {
+            code: Code {
+                name: $name,
+                severity: kinds!(@severity $weight),
+                page: $meaning,
+                optional: false,
+            },
+            class: Class::$class,
+            concern: Concern::$concern,
+        };)*
 
         /// All kinds, grouped by class.
         pub static ALL: &[&Kind] = &[$(&$constant),*];

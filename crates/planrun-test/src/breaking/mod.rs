@@ -21,10 +21,12 @@ use std::sync::Arc;
 use planrun_lang::sema::{CheckedFile, Plan};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast;
+use planrun_lang::types::Type;
 
 pub use finding::Finding;
 pub use kind::{Class, Concern, Kind};
 
+use difference::{Difference, differences};
 use survey::Survey;
 
 /// One version of a file.
@@ -54,10 +56,11 @@ struct Side<'a> {
     written: &'a ast::Plan,
 }
 
-/// A plan in both versions.
-struct Pair<'a> {
+/// The changes of a plan, which is in both versions.
+struct Changes<'a> {
     then: Side<'a>,
     now: Side<'a>,
+    found: Vec<Finding>,
 }
 
 /// Compares two versions of a file. `None` means that the file does not exist in that version.
@@ -80,10 +83,7 @@ pub fn compare(then: Option<Version<'_>>, now: Option<Version<'_>>) -> Compariso
         let damaged = (old.is_none() && was.damaged) || (new.is_none() && is.damaged);
         match (old, new) {
             (Some(Some(then)), Some(Some(now))) => {
-                comparison.findings.append(&mut changes(&Pair {
-                    then: *then,
-                    now: *now,
-                }));
+                comparison.findings.append(&mut changes(*then, *now));
             }
             (Some(Some(then)), None) if !damaged => {
                 comparison.findings.push(Finding::removed(then.plan));
@@ -98,16 +98,18 @@ pub fn compare(then: Option<Version<'_>>, now: Option<Version<'_>>) -> Compariso
 }
 
 /// Returns the changes of one plan, ordered by class.
-fn changes(pair: &Pair<'_>) -> Vec<Finding> {
-    let (then, now) = (Survey::of(pair.then.plan), Survey::of(pair.now.plan));
-    let mut found = Vec::new();
-    inputs::inspect(pair, &mut found);
-    reply::inspect(pair, &mut found);
-    called::inspect(pair, &then, &now, &mut found);
-    allow::inspect(pair, &mut found);
-    forms::inspect(pair, &then, &now, &mut found);
-    outside::inspect(pair, &then, &now, &mut found);
+fn changes(then: Side<'_>, now: Side<'_>) -> Vec<Finding> {
+    let (before, after) = (Survey::of(then.plan), Survey::of(now.plan));
+    let found = Vec::new();
+    let mut changes = Changes { then, now, found };
+    inputs::inspect(&mut changes);
+    reply::inspect(&mut changes);
+    called::inspect(&mut changes, &before, &after);
+    allow::inspect(&mut changes);
+    forms::inspect(&mut changes, &before, &after);
+    outside::inspect(&mut changes, &before, &after);
     // Types that differ in two ways at one path give duplicates.
+    let mut found = changes.found;
     found.sort_by(|one, other| one.order().cmp(&other.order()));
     found.dedup_by(|one, other| one.order() == other.order());
     found
@@ -171,22 +173,45 @@ fn sides(version: Version<'_>) -> Sides<'_> {
     sides
 }
 
-impl Pair<'_> {
-    /// Returns a finding. A span that is `None` is replaced by the head of the plan in that version.
-    fn finding(
-        &self,
+impl Changes<'_> {
+    /// Adds a finding. A span that is `None` is replaced by the head of the plan in that version.
+    fn note(
+        &mut self,
         kind: &'static Kind,
         subject: impl Into<String>,
-        message: impl Into<String>,
+        message: String,
         (then, now): (Option<Span>, Option<Span>),
-    ) -> Finding {
-        Finding {
+    ) {
+        self.found.push(Finding {
             kind,
             plan: self.now.plan.name.clone(),
             subject: subject.into(),
-            message: message.into(),
+            message,
             now: Some(now.unwrap_or(self.now.plan.span)),
             then: Some(then.unwrap_or(self.then.plan.span)),
+        });
+    }
+
+    /// Adds a finding for each difference between two types whose values others provide: of the first kind where
+    /// values may now be refused, else of the second. `of` describes the whole.
+    fn note_types(
+        &mut self,
+        (was, is): (&Type, &Type),
+        (name, of): (&str, &str),
+        [refuses, takes]: [&'static Kind; 2],
+        places: (Option<Span>, Option<Span>),
+    ) {
+        for Difference { path, change } in differences(was, is, name) {
+            let message = format!("`{path}` of the {of} {}", change.describe());
+            self.note(change.select_kind(refuses, takes), path, message, places);
         }
     }
+}
+
+/// Returns the entries whose keys the other map does not have.
+fn only_in<'m, K: Ord, V>(
+    map: &'m BTreeMap<K, V>,
+    other: &BTreeMap<K, V>,
+) -> impl Iterator<Item = (&'m K, &'m V)> {
+    map.iter().filter(|(key, _)| !other.contains_key(*key))
 }

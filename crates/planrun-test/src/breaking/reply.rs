@@ -3,14 +3,12 @@
 use planrun_lang::source::Span;
 
 use super::difference::{Change, differences};
-use super::{Finding, Pair, Side, kind};
+use super::{Changes, Side, kind};
 
-pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
+pub(super) fn inspect(changes: &mut Changes<'_>) {
+    let places = (place(changes.then), place(changes.now));
     // Callers read fields by name, so both types are compared as if they had further fields.
-    let (was, is) = (
-        pair.then.plan.returns.opened(),
-        pair.now.plan.returns.opened(),
-    );
+    let [was, is] = [changes.then, changes.now].map(|side| side.plan.returns.opened());
     for difference in differences(&was, &is, "") {
         let kind = match &difference.change {
             Change::Narrowed(_) | Change::Required => &kind::REPLY_NARROWED,
@@ -19,23 +17,12 @@ pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
             Change::Removed => &kind::REPLY_FIELD_REMOVED,
             Change::Added { .. } => &kind::REPLY_FIELD_ADDED,
         };
-        let subject = if difference.path.is_empty() {
-            "reply"
-        } else {
-            &difference.path
+        let change = difference.change.describe_for_readers();
+        let (subject, message) = match &*difference.path {
+            "" => ("reply", format!("the reply {change}")),
+            path => (path, format!("`{path}` of the reply {change}")),
         };
-        let what = if difference.path.is_empty() {
-            "the reply".to_owned()
-        } else {
-            format!("`{subject}` of the reply")
-        };
-        let places = (place(pair.then), place(pair.now));
-        found.push(pair.finding(
-            kind,
-            subject,
-            format!("{what} {}", difference.change.describe_for_readers()),
-            places,
-        ));
+        changes.note(kind, subject, message, places);
     }
 }
 

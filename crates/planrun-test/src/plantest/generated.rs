@@ -1,8 +1,9 @@
 //! Results that are generated from the contract of a tool.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::example::{Choice, Examples};
 use planrun_lang::protocol::Sent;
@@ -62,7 +63,7 @@ impl ResultGenerator {
     }
 
     fn examples(&self, signature: &Arc<Signature>) -> Result<Arc<Examples>, String> {
-        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut prepared = self.prepared.lock();
         let known = prepared
             .entry(Arc::as_ptr(signature).addr())
             .or_insert_with(|| {

@@ -1,8 +1,9 @@
 //! The answers of the `mock`s of a test: mocks with arguments take precedence over mocks of every call of a tool, and
 //! those over `_`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::test::{Mock, MockReaction, Reaction as Written, Test};
@@ -139,7 +140,7 @@ fn answered(signature: &Signature, value: Value) -> Answer {
 
 impl Source for Mocks {
     fn answer(&self, call: &Call<'_>) -> Option<Response> {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         for index in &self.order {
             let mock = &self.test.mocks[*index];
             if !is_for(mock, call) {

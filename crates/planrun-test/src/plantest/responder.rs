@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use planrun_lang::sema::test::{Reaction, Test, TestAnswer, without_indices};
 use planrun_lang::types::ErrorClass;
 use serde_json::{Value as Json, json};
@@ -85,17 +86,13 @@ impl ScriptedResponder {
     /// Returns the indices of answers that were rejected, each with the reason.
     #[must_use]
     pub fn refused(&self) -> Vec<(usize, String)> {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .refused
-            .clone()
+        self.state.lock().refused.clone()
     }
 
     /// Returns the indices of answers that no question used.
     #[must_use]
     pub fn unused(&self) -> Vec<usize> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         state
             .used
             .iter()
@@ -107,7 +104,7 @@ impl ScriptedResponder {
 
     /// Returns the next answer to a question.
     fn next(&self, path: &str) -> Option<(usize, &TestAnswer)> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let open = |(index, answer): &(usize, &TestAnswer)| {
             is_for(&answer.path, path)
                 && answer.times.is_none_or(|times| state.used[*index] < times)
@@ -129,7 +126,7 @@ impl ScriptedResponder {
         if unknown_outcomes.happened {
             value["value"] = unknown_outcomes.results.get(&asking.path).cloned()?;
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if !state.resolved.insert(asking.path.clone()) {
             return None;
         }
@@ -142,7 +139,7 @@ impl ScriptedResponder {
     }
 
     fn note_refusal(&self, asking: &Asking, reason: &str) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let last = self
             .test
             .answers

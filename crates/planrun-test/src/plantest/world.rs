@@ -1,13 +1,14 @@
 //! The doubles of tools in a test: answers their calls, and records what was called.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::source::Span;
-use planrun_lang::types::{Effect, ErrorClass, Signature, Validation};
+use planrun_lang::types::{Effect, ErrorClass, Signature, Transient, Validation};
 use planrun_lang::value::Value;
 use planrun_tools::host::Host;
 use planrun_tools::tools::{
@@ -25,6 +26,9 @@ const VARYING: [&str; 2] = ["now", "uuid"];
 /// outcome is unknown each time, say, and each time the test answers that nothing has happened.
 const MAX_CALLS: u32 = 100_000;
 const MAX_CALLS_AT_ONCE: u32 = 1_000;
+
+/// Longer than any run waits.
+const NEVER: Duration = Duration::from_hours(24 * 365 * 100);
 
 /// A source of answers to calls.
 pub trait Source: Send + Sync {
@@ -157,29 +161,24 @@ impl World {
     /// Returns every attempt that was sent, in order.
     #[must_use]
     pub fn calls(&self) -> Vec<Called> {
-        self.state().calls.clone()
+        self.state.lock().calls.clone()
     }
 
     /// Returns the calls that no source answered.
     #[must_use]
     pub fn unanswered(&self) -> Vec<Unanswered> {
-        self.state().unanswered.clone()
+        self.state.lock().unanswered.clone()
     }
 
     /// Returns the mocks that could not be evaluated.
     pub fn mock_faults(&self) -> Vec<MockFault> {
-        self.state().mock_faults.clone()
+        self.state.lock().mock_faults.clone()
     }
 
     /// Returns the step that made too many calls, and their number; the run was stopped there.
     #[must_use]
     pub fn endless(&self) -> Option<(Arc<str>, u32)> {
-        self.state().endless.clone()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No code panics while it holds the lock, so the state of a poisoned lock is consistent.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().endless.clone()
     }
 
     /// Counts a call. Returns the number of earlier calls of its step; `None` if the process is dead, or dies now because
@@ -188,7 +187,7 @@ impl World {
         if self.log.is_dead() {
             return None;
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let now = self
             .host
             .get()
@@ -230,7 +229,7 @@ impl World {
             }
             Some(Reaction::Crash { after }) => (None, *after, true),
         };
-        self.state().calls.push(Called {
+        self.state.lock().calls.push(Called {
             path: request.path.clone(),
             tool: request.signature.path().into(),
             signature: request.signature.clone(),
@@ -248,7 +247,7 @@ impl World {
     }
 
     fn refuse(&self, request: &Request) -> Conversation {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.unanswered.push(Unanswered {
             path: request.path.clone(),
             signature: request.signature.clone(),
@@ -269,7 +268,7 @@ impl World {
             return self.call_unanswered(request, occurrence, tool);
         };
         self.note(&request, Some(&response.reaction));
-        self.state().mock_faults.extend(response.fault);
+        self.state.lock().mock_faults.extend(response.fault);
         match response.reaction {
             Reaction::Crash { .. } => {
                 self.log.die();
@@ -368,11 +367,24 @@ impl Response {
     /// Returns an answer without delay.
     #[must_use]
     pub fn now(outcome: CallOutcome) -> Self {
+        Self::after(Duration::ZERO, outcome)
+    }
+
+    /// Returns an answer with a delay.
+    #[must_use]
+    pub fn after(delay: Duration, outcome: CallOutcome) -> Self {
         Self {
             reaction: Reaction::Answer(outcome),
-            delay: Duration::ZERO,
+            delay,
             fault: None,
         }
+    }
+
+    /// Returns a response to a call that nothing answers.
+    #[must_use]
+    pub fn never(signature: &Signature) -> Self {
+        let timeout = ErrorClass::Transient(Transient::Timeout);
+        Self::after(NEVER, Err(failure(timeout, None, signature)))
     }
 }
 
@@ -381,7 +393,6 @@ impl Response {
 /// call happened.
 #[must_use]
 pub fn failure(class: ErrorClass, message: Option<String>, signature: &Signature) -> CallError {
-    use planrun_lang::types::Transient;
     let message = message.unwrap_or_else(|| format!("the test specifies this failure: {class}"));
     let (class, sent) = match class {
         ErrorClass::UnknownOutcome => (ErrorClass::Transient(Transient::Network), Sent::Maybe),

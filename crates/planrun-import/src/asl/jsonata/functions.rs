@@ -1,21 +1,16 @@
 //! Translates functions of JSONata.
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
+use planrun_lang::syntax::ast::{Expr, ExprKind};
 
 use super::Output;
-use crate::expression::value::Value;
-use crate::expression::{
-    ONE, bound, divided, has_type, is_field, last_method, listed, real, text_of,
-};
+use crate::expression::quote::plan;
+use crate::expression::{bound, divided, is_field, last_method, listed, real, text_of};
 use crate::tree;
-
-/// The white space that `$trim` normalizes, besides the space itself.
-const BLANKS: [&str; 3] = ["\t", "\n", "\r"];
 
 /// Returns where the counterpart of a function gives another value, if it does.
 pub fn caveat(name: &str, arguments: &[Output]) -> Option<&'static str> {
     let is_uncertain = |argument: &Output| match argument {
-        Output::One(value) => existing(value.expr()).is_none(),
+        Output::One(value) => existing(&value.expr()).is_none(),
         Output::Sequence(_) => false,
     };
     match name {
@@ -63,71 +58,58 @@ pub fn counterpart(name: &str, arguments: Vec<Output>) -> Result<Output, String>
 
 /// Translates a function of a list; other values count as lists with one element.
 fn of_list(name: &str, argument: Output) -> Option<Output> {
-    let function = |called: &str, value: Expr| tree::function(called, vec![value]);
-    let method = |value: Expr, called: &str| tree::method(value, called, Vec::new());
-    let extreme =
-        |called: &str, list: Expr| tree::method(tree::variable("math"), called, vec![list]);
     let is_sequence = matches!(argument, Output::Sequence(_));
     let of_elements = |value: Expr| {
         if is_sequence {
             Output::Sequence(value)
         } else {
-            Output::One(Value::Opaque(value))
+            Output::of(value)
         }
     };
-    let value = match name {
-        "count" => counted(argument),
+    let list = match name {
+        "count" => return Some(Output::of(counted(argument))),
         "exists" => return Some(Output::of(exists(argument))),
-        "not" => super::falsity(argument),
-        // The type of `sum` is not known statically; that of `double` is.
-        "sum" => function("double", function("sum", argument.elements())),
-        "average" => bound(argument.elements(), &[], |list| {
-            divided(
-                function("sum", list.clone()),
-                function("size", list.clone()),
-            )
-        }),
-        "max" => extreme("greatest", argument.elements()),
-        "min" => extreme("least", argument.elements()),
-        "join" => method(argument.elements(), name),
-        "reverse" => return Some(of_elements(method(argument.list(), name))),
-        "distinct" | "sort" => return Some(of_elements(method(argument.elements(), name))),
-        _ => return None,
+        "not" => return Some(Output::of(super::falsity(argument))),
+        "reverse" => argument.list(),
+        _ => argument.elements(),
     };
-    Some(Output::of(value))
+    Some(Output::of(match name {
+        // The type of `sum` is not known statically; that of `double` is.
+        "sum" => plan!("double(sum(list))", list),
+        "average" => bound(list, &[], |list| {
+            divided(plan!("sum(list)", list), plan!("size(list)", list))
+        }),
+        "max" => plan!("math.greatest(list)", list),
+        "min" => plan!("math.least(list)", list),
+        "join" => plan!("list.join()", list),
+        "reverse" => return Some(of_elements(plan!("list.reverse()", list))),
+        "distinct" => return Some(of_elements(plan!("list.distinct()", list))),
+        "sort" => return Some(of_elements(plan!("list.sort()", list))),
+        _ => return None,
+    }))
 }
 
 fn of_one(name: &str, argument: Output) -> Option<Output> {
     let value = argument.expr();
-    let function = |called: &str, value: Expr| tree::function(called, vec![value]);
-    let method = |value: Expr, called: &str| tree::method(value, called, Vec::new());
-    let math =
-        |called: &str, value: Expr| tree::method(tree::variable("math"), called, vec![value]);
-    let base64 =
-        |called: &str, value: Expr| tree::method(tree::variable("base64"), called, vec![value]);
     Some(Output::of(match name {
         // Only texts have a length; adding one to anything else fails.
-        "length" => function("size", tree::binary(value, BinaryOp::Add, tree::text(""))),
+        "length" => plan!(r#"size(value + "")"#, value),
         "string" => stringified(value),
-        "number" => function("double", value),
+        "number" => plan!("double(value)", value),
         "merge" => return merged(value).map(Output::of),
-        "uppercase" => method(value, "upperAscii"),
-        "lowercase" => method(value, "lowerAscii"),
-        "trim" => trimmed(value),
+        "uppercase" => plan!("value.upperAscii()", value),
+        "lowercase" => plan!("value.lowerAscii()", value),
+        "trim" => trimmed(&value),
         "keys" => {
-            let one = || tree::variable(ONE);
-            let keys = vec![one(), tree::field(one(), "key")];
-            return Some(Output::Sequence(tree::method(
-                function("entries", value),
-                "map",
-                keys,
-            )));
+            let keys = plan!("entries(value).map(one, one.key)", value);
+            return Some(Output::Sequence(keys));
         }
-        "floor" | "ceil" => function("int", math(name, real(value))),
+        "floor" => plan!("int(math.floor(number))", number = real(value)),
+        "ceil" => plan!("int(math.ceil(number))", number = real(value)),
         "round" => bound(real(value), &[], rounded),
-        "abs" => math("abs", value),
-        "base64encode" => base64("encode", function("bytes", value)),
-        "base64decode" => function("string", base64("decode", value)),
+        "abs" => plan!("math.abs(value)", value),
+        "base64encode" => plan!("base64.encode(bytes(value))", value),
+        "base64decode" => plan!("string(base64.decode(value))", value),
         _ => return None,
     }))
 }
@@ -151,44 +133,32 @@ fn of_more(name: &str, first: Output, second: Output, third: Option<Output>) -> 
 
 /// Returns the number of elements: 0 for no value, 1 for a value that is not a list.
 fn counted(argument: Output) -> Expr {
-    let size = |list: Expr| tree::function("size", vec![list]);
-    match argument {
-        Output::Sequence(list) => size(list),
-        Output::One(value) => {
-            let value = value.expr();
-            let count = size(listed(value.clone()));
-            if is_field(&value) {
-                tree::conditional(tree::function("has", vec![value]), count, tree::int(0))
-            } else {
-                count
-            }
-        }
+    let value = match argument {
+        Output::Sequence(list) => return plan!("size(list)", list),
+        Output::One(value) => value.expr(),
+    };
+    let count = plan!("size(list)", list = listed(value.clone()));
+    if is_field(&value) {
+        plan!("has(value) ? count : 0", value, count)
+    } else {
+        count
     }
 }
 
 fn exists(argument: Output) -> Expr {
     let value = match argument {
-        Output::Sequence(list) => {
-            let size = tree::function("size", vec![list]);
-            return tree::binary(size, BinaryOp::Greater, tree::int(0));
-        }
+        Output::Sequence(list) => return plan!("size(list) > 0", list),
         Output::One(value) => value.expr(),
     };
-    existing(value.clone()).unwrap_or_else(|| {
-        tree::binary(
-            tree::coalesce(value, tree::null()),
-            BinaryOp::NotEqual,
-            tree::null(),
-        )
-    })
+    existing(&value).unwrap_or_else(|| plan!("(value ?? null) != null", value))
 }
 
 /// Returns whether a value exists, be it null or not; `None` if a plan cannot tell.
-fn existing(value: Expr) -> Option<Expr> {
+fn existing(value: &Expr) -> Option<Expr> {
     match &value.kind {
         ExprKind::Literal(_) | ExprKind::List(_) | ExprKind::Object(_) => Some(tree::boolean(true)),
-        ExprKind::Name(_) => Some(tree::function("has", vec![value])),
-        _ if is_field(&value) => Some(tree::function("has", vec![value])),
+        ExprKind::Name(_) => Some(plan!("has(value)", value)),
+        _ if is_field(value) => Some(plan!("has(value)", value)),
         _ => None,
     }
 }
@@ -200,43 +170,29 @@ fn stringified(value: Expr) -> Expr {
         return text_of(value);
     }
     bound(value, &[], |value| {
-        let number = tree::function("double", vec![value.clone()]);
-        let read = tree::conditional(has_type(value, &["double"]), number, value.clone());
-        let json = tree::function("json", vec![read]);
-        tree::conditional(has_type(value, &["string"]), value.clone(), json)
+        plan!(
+            "type(value) == string ? value : json(type(value) == double ? double(value) : value)",
+            value,
+        )
     })
 }
 
 /// Rounds a double to the nearest integer, and a half to the even one.
 fn rounded(number: &Expr) -> Expr {
-    let math =
-        |called: &str, value: Expr| tree::method(tree::variable("math"), called, vec![value]);
-    let two = || tree::literal(Literal::Double(2.0));
-    let whole = math("trunc", number.clone());
-    let fraction = math(
-        "abs",
-        tree::binary(number.clone(), BinaryOp::Subtract, whole),
-    );
-    let is_half = tree::binary(
-        fraction,
-        BinaryOp::Equal,
-        tree::literal(Literal::Double(0.5)),
-    );
-    let half = tree::binary(number.clone(), BinaryOp::Divide, two());
-    let even = tree::binary(math("round", half), BinaryOp::Multiply, two());
-    let nearest = math("round", number.clone());
-    tree::function("int", vec![tree::conditional(is_half, even, nearest)])
+    plan!(
+        "int(math.abs(number - math.trunc(number)) == 0.5 ? math.round(number / 2.0) * 2.0 \
+         : math.round(number))",
+        number,
+    )
 }
 
 /// Removes the white space around a text, and turns all white space inside it into single spaces.
-fn trimmed(value: Expr) -> Expr {
-    let spaced = BLANKS.into_iter().fold(value, |text, blank| {
-        tree::method(text, "replace", vec![tree::text(blank), tree::text(" ")])
-    });
-    let words = tree::method(spaced, "split", vec![tree::text(" ")]);
-    let is_word = tree::binary(tree::variable(ONE), BinaryOp::NotEqual, tree::text(""));
-    let words = tree::method(words, "filter", vec![tree::variable(ONE), is_word]);
-    tree::method(words, "join", vec![tree::text(" ")])
+fn trimmed(value: &Expr) -> Expr {
+    plan!(
+        r#"value.replace("\t", " ").replace("\n", " ").replace("\r", " ").split(" ")
+            .filter(one, one != "").join(" ")"#,
+        value,
+    )
 }
 
 /// Merges the objects that are written in a list; `None` for other lists.
@@ -253,5 +209,5 @@ fn merged(value: Expr) -> Option<Expr> {
     };
     objects
         .into_iter()
-        .reduce(|all, one| tree::function("merge", vec![all, one]))
+        .reduce(|all, object| plan!("merge(all, object)", all, object))
 }

@@ -2,16 +2,17 @@
 
 mod functions;
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
 
 use super::data::Scope;
 use crate::expression::cursor::{self, Cursor, Locals};
 use crate::expression::path;
+use crate::expression::quote::plan;
 use crate::expression::tokens::{self, Texts, Token};
 use crate::expression::value::Value;
 use crate::expression::{
-    DEEPEST, ONE, added, bound, concatenated, divided, element, has_type, is_list, is_single,
-    listed, within_bounds,
+    DEEPEST, added, bound, concatenated, divided, element, is_list, is_single, listed, negative,
+    within_bounds,
 };
 use crate::tree;
 
@@ -52,10 +53,7 @@ impl Output {
         match self {
             Self::One(value) => value,
             Self::Sequence(list) => Value::Opaque(bound(list, &[], |list| {
-                let size = tree::function("size", vec![list.clone()]);
-                let several = tree::binary(size, BinaryOp::Greater, tree::int(1));
-                let first = tree::index(list.clone(), tree::int(0));
-                tree::conditional(several, list.clone(), first)
+                plan!("size(list) > 1 ? list : list[0]", list)
             })),
         }
     }
@@ -89,7 +87,7 @@ impl Output {
 fn concatenation(parts: Vec<Output>) -> Expr {
     let parts: Vec<Expr> = parts.into_iter().map(Output::elements).collect();
     if !parts.iter().all(|part| is_list(part) || is_single(part)) {
-        return tree::method(tree::list(parts), "flatten", Vec::new());
+        return plan!("parts.flatten()", parts = tree::list(parts));
     }
     let mut lists: Vec<Expr> = Vec::new();
     for part in parts.into_iter().map(listed) {
@@ -105,9 +103,8 @@ fn concatenation(parts: Vec<Output>) -> Expr {
 fn truth(value: Output) -> Expr {
     match value {
         Output::Sequence(list) => {
-            let one = tree::variable(ONE);
-            let holds = truth(Output::of(one.clone()));
-            tree::method(list, "exists", vec![one, holds])
+            let holds = truth(Output::of(plan!("one")));
+            plan!("list.exists(one, holds)", list, holds)
         }
         Output::One(value) => {
             let value = value.expr();
@@ -115,7 +112,7 @@ fn truth(value: Output) -> Expr {
                 return value;
             }
             let may_be_list = !is_single(&value);
-            tree::not(is_empty(tree::coalesce(value, tree::null()), may_be_list))
+            tree::not(is_empty(&plan!("value ?? null", value), may_be_list))
         }
     }
 }
@@ -125,7 +122,7 @@ fn falsity(value: Output) -> Expr {
     match value {
         Output::One(value) if !tree::is_truth(&value.expr()) => {
             let may_be_list = !is_single(&value.expr());
-            is_empty(value.expr(), may_be_list)
+            is_empty(&value.expr(), may_be_list)
         }
         other => tree::not(truth(other)),
     }
@@ -148,29 +145,22 @@ fn selection(condition: Output) -> Expr {
         Output::One(value) if !tree::is_truth(&value.expr()) => value.expr(),
         condition => return truth(condition),
     };
-    bound(tree::coalesce(value, tree::null()), &[], |value| {
+    bound(plan!("value ?? null", value), &[], |value| {
         let holds = truth(Output::of(value.clone()));
-        tree::conditional(has_type(value, &["int", "double"]), value.clone(), holds)
+        plan!("type(value) in [int, double] ? value : holds", value, holds)
     })
 }
 
 /// A list, at whichever depth, counts as empty if all its elements do.
-fn is_empty(value: Expr, may_be_list: bool) -> Expr {
-    let empty = [
-        tree::null(),
-        tree::boolean(false),
-        tree::int(0),
-        tree::text(""),
-        tree::object(Vec::new()),
-    ];
-    let empty = tree::list(empty.into());
+fn is_empty(value: &Expr, may_be_list: bool) -> Expr {
     if !may_be_list {
-        return tree::binary(value, BinaryOp::In, empty);
+        return plan!(r#"value in [null, false, 0, "", {}]"#, value);
     }
-    let one = || tree::variable(ONE);
-    let elements = tree::method(tree::list(vec![value]), "flatten", vec![tree::int(DEEPEST)]);
-    let is_one_empty = tree::binary(one(), BinaryOp::In, empty);
-    tree::method(elements, "all", vec![one(), is_one_empty])
+    plan!(
+        r#"[value].flatten(deepest).all(one, one in [null, false, 0, "", {}])"#,
+        value,
+        deepest = tree::int(DEEPEST),
+    )
 }
 
 struct Parser<'p> {
@@ -244,13 +234,7 @@ impl Parser<'_> {
             Token::Sign("(") => self.block()?,
             Token::Sign("-") => {
                 let operand = self.expression(7)?.expr();
-                Output::of(match operand.kind {
-                    ExprKind::Literal(Literal::Int(number)) => tree::int(number.saturating_neg()),
-                    ExprKind::Literal(Literal::Double(number)) => {
-                        tree::literal(Literal::Double(-number))
-                    }
-                    _ => tree::unary(UnaryOp::Negate, operand),
-                })
+                Output::of(negative(operand))
             }
             Token::Sign("[") => Output::of(self.list()?),
             Token::Sign("{") => Output::One(self.object()?),
@@ -286,7 +270,7 @@ impl Parser<'_> {
             let element = self.expression(0)?;
             elements.push(match element {
                 Output::One(value) if is_bracket && is_list(&value.expr()) => {
-                    Output::of(tree::list(vec![value.expr()]))
+                    Output::of(plan!("[value]", value = value.expr()))
                 }
                 element => element,
             });
@@ -350,7 +334,7 @@ impl Parser<'_> {
 
     /// Parses the brackets after a list: a position, or a condition on its elements.
     fn bracket(&mut self, list: Expr) -> Result<Output, String> {
-        let outer = self.context.replace(Value::Opaque(tree::variable(ONE)));
+        let outer = self.context.replace(Value::Opaque(plan!("one")));
         let outer_reads = std::mem::take(&mut self.reads_context);
         self.locals.level += 1;
         let inner = self.expression(0)?;
@@ -361,8 +345,12 @@ impl Parser<'_> {
         let inner = match inner {
             Output::One(value) if !of_element && !tree::is_truth(&value.expr()) => value.expr(),
             condition => {
-                let arguments = vec![tree::variable(ONE), selection(condition)];
-                return Ok(Output::Sequence(tree::method(list, "filter", arguments)));
+                let holds = selection(condition);
+                return Ok(Output::Sequence(plan!(
+                    "list.filter(one, holds)",
+                    list,
+                    holds
+                )));
             }
         };
         match inner.kind {

@@ -1,14 +1,13 @@
 //! Translates functions of jq.
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
+use planrun_lang::syntax::ast::{Expr, ExprKind, Literal};
 
 use super::operators::padded;
 use super::{Output, Reader, assume_list, truth};
 use crate::draft::excerpt;
+use crate::expression::quote::plan;
 use crate::expression::value::Value;
-use crate::expression::{
-    DEEPEST, ONE, bound, has_type, last_method, once, only_list, real, text_of,
-};
+use crate::expression::{DEEPEST, bound, last_method, once, only_list, real, text_of};
 use crate::tree;
 
 impl Reader<'_> {
@@ -39,7 +38,7 @@ impl Reader<'_> {
             "map" => {
                 let list = self.dot.expr();
                 match self.of_each(list, Self::pipe)? {
-                    Output::Many(list) => Output::One(Value::Opaque(list)),
+                    Output::Many(list) => Output::of(list),
                     other => other,
                 }
             }
@@ -54,11 +53,11 @@ impl Reader<'_> {
                 let key = self.in_element(|reader| reader.pipe()?.expr())?;
                 let sorted = self.comprehension("sortBy", key).expr()?;
                 let end = if name == "min_by" { "first" } else { "last" };
-                Output::One(Value::Opaque(tree::method(sorted, end, Vec::new())))
+                Output::of(tree::method(sorted, end, Vec::new()))
             }
             _ => {
                 let argument = self.pipe()?.expr()?;
-                of_one(name, &self.dot, argument)?
+                of_one(name, &self.dot, &argument)?
             }
         };
         if self.tokens.is_sign(";") {
@@ -79,8 +78,7 @@ impl Reader<'_> {
     fn comprehension(&self, method: &str, inner: Expr) -> Output {
         let list = self.dot.expr();
         assume_list(&list, self.scope);
-        let arguments = vec![tree::variable(ONE), inner];
-        Output::One(Value::Opaque(tree::method(list, method, arguments)))
+        Output::of(tree::method(list, method, vec![plan!("one"), inner]))
     }
 
     /// Parses an expression in which `.` is an element of the current list.
@@ -88,7 +86,7 @@ impl Reader<'_> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<Expr, String>,
     ) -> Result<Expr, String> {
-        let outer = std::mem::replace(&mut self.dot, Value::Opaque(tree::variable(ONE)));
+        let outer = std::mem::replace(&mut self.dot, Value::Opaque(plan!("one")));
         self.locals.level += 1;
         let read = read(self);
         self.locals.level -= 1;
@@ -99,73 +97,53 @@ impl Reader<'_> {
 
 /// Translates a function without arguments.
 fn of_dot(name: &str, dot: Expr) -> Result<Output, String> {
-    let function = |called: &str, value: Expr| tree::function(called, vec![value]);
-    let method = |value: Expr, called: &str| tree::method(value, called, Vec::new());
-    let math =
-        |called: &str, value: Expr| tree::method(tree::variable("math"), called, vec![real(value)]);
-    Ok(Output::One(Value::Opaque(match name {
-        "length" => function("size", padded(dot, Some(tree::list(Vec::new())))),
+    Ok(Output::of(match name {
+        "length" => plan!("size(list)", list = padded(dot, Some(plan!("[]")))),
         "not" => match truth(dot).kind {
             ExprKind::Literal(Literal::Bool(holds)) => tree::boolean(!holds),
             kind => tree::not(tree::expr(kind)),
         },
         "add" if last_method(&dot).is_none() => added(&dot),
-        "add" => once(dot, added),
+        "add" => once(&dot, added),
         "tostring" => text_of(dot),
-        "tojson" => function("json", dot),
-        "tonumber" => function("double", dot),
-        "floor" | "ceil" | "round" => function("int", math(name, dot)),
-        "ascii_downcase" => method(dot, "lowerAscii"),
-        "ascii_upcase" => method(dot, "upperAscii"),
-        "unique" => method(method(dot, "distinct"), "sort"),
-        "flatten" => tree::method(dot, name, vec![tree::int(DEEPEST)]),
-        "first" | "last" | "min" | "max" | "trim" | "reverse" | "sort" => method(dot, name),
-        "any" | "all" => {
-            let one = tree::variable(ONE);
-            let method = if name == "any" { "exists" } else { "all" };
-            tree::method(dot, method, vec![one.clone(), truth(one)])
+        "tojson" => plan!("json(dot)", dot),
+        "tonumber" => plan!("double(dot)", dot),
+        "floor" => plan!("int(math.floor(number))", number = real(dot)),
+        "ceil" => plan!("int(math.ceil(number))", number = real(dot)),
+        "round" => plan!("int(math.round(number))", number = real(dot)),
+        "ascii_downcase" => plan!("dot.lowerAscii()", dot),
+        "ascii_upcase" => plan!("dot.upperAscii()", dot),
+        "unique" => plan!("dot.distinct().sort()", dot),
+        "flatten" => plan!("dot.flatten(deepest)", dot, deepest = tree::int(DEEPEST)),
+        "first" | "last" | "min" | "max" | "trim" | "reverse" | "sort" => {
+            tree::method(dot, name, Vec::new())
         }
-        "keys" => {
-            let one = || tree::variable(ONE);
-            let keys = vec![one(), tree::field(one(), "key")];
-            let keys = tree::method(function("entries", dot), "map", keys);
-            method(keys, "sort")
-        }
+        "any" => plan!("dot.exists(one, holds)", dot, holds = truth(plan!("one"))),
+        "all" => plan!("dot.all(one, holds)", dot, holds = truth(plan!("one"))),
+        "keys" => plan!("entries(dot).map(one, one.key).sort()", dot),
         "empty" => return Ok(Output::Where(tree::boolean(false))),
         _ => {
             let called = excerpt(name);
             return Err(format!("the function `{called}` has no counterpart"));
         }
-    })))
+    }))
 }
 
 /// Adds the elements of a list: numbers, texts or lists. Without elements the result is null.
-fn added(list: &Expr) -> Expr {
-    let method = |called: &str, arguments| tree::method(list.clone(), called, arguments);
-    let all_are = |ty: &str| {
-        let one = tree::variable(ONE);
-        let is_ty = has_type(&one, &[ty]);
-        method("all", vec![one, is_ty])
-    };
-    let size = tree::function("size", vec![list.clone()]);
-    let is_empty = tree::binary(size, BinaryOp::Equal, tree::int(0));
-    let arms = vec![
-        (is_empty, tree::null()),
-        (all_are("string"), method("join", vec![tree::text("")])),
-        (all_are("list"), method("flatten", Vec::new())),
-    ];
-    let otherwise = Box::new(tree::function("sum", vec![list.clone()]));
-    let added = tree::expr(ExprKind::Conditional { arms, otherwise });
+fn added(elements: &Expr) -> Expr {
     // Which of these types the result has is known only in the run.
-    tree::function("dyn", vec![added])
+    plan!(
+        r#"dyn(size(elements) == 0 ? null
+            : elements.all(one, type(one) == string) ? elements.join("")
+            : elements.all(one, type(one) == list) ? elements.flatten()
+            : sum(elements))"#,
+        elements,
+    )
 }
 
 /// Translates a function with one argument that is a value.
-fn of_one(name: &str, dot: &Value, argument: Expr) -> Result<Output, String> {
-    let is_text = matches!(
-        argument.kind,
-        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_)
-    );
+fn of_one(name: &str, dot: &Value, argument: &Expr) -> Result<Output, String> {
+    let is_text = tree::is_text(argument);
     let subject = dot.expr();
     let value = match name {
         "has" => match (&argument.kind, dot) {
@@ -175,57 +153,45 @@ fn of_one(name: &str, dot: &Value, argument: Expr) -> Result<Output, String> {
                 tree::boolean(dot.has(key) == Some(true))
             }
             (ExprKind::Literal(Literal::String(key)), _) if tree::is_word(key) => {
-                tree::function("has", vec![dot.get(key).expr()])
+                plan!("has(field)", field = dot.get(key).expr())
             }
             // `entries` fails for lists, in which `in` would look for an element.
             (ExprKind::Literal(Literal::String(_)), _) => {
-                let entries = tree::function("entries", vec![subject]);
-                let key = tree::field(tree::variable(ONE), "key");
-                let is_key = tree::binary(key, BinaryOp::Equal, argument);
-                tree::method(entries, "exists", vec![tree::variable(ONE), is_key])
+                plan!(
+                    "entries(subject).exists(one, one.key == argument)",
+                    subject,
+                    argument
+                )
             }
-            (ExprKind::Literal(Literal::Int(at @ 0..)), _) => {
-                let size = tree::function("size", vec![only_list(subject)]);
-                tree::binary(size, BinaryOp::Greater, tree::int(*at))
+            (ExprKind::Literal(Literal::Int(0..)), _) => {
+                plan!("size(list) > argument", list = only_list(subject), argument)
             }
             _ => return Err("`has` of a key that is not constant has no counterpart".to_owned()),
         },
-        "startswith" => tree::method(subject, "startsWith", vec![argument]),
-        "endswith" => tree::method(subject, "endsWith", vec![argument]),
-        "test" => tree::method(subject, "matches", vec![argument]),
-        "join" => tree::method(texts_of(subject), name, vec![argument]),
-        "split" => bound(subject, &[&argument], |text| {
-            let parts = tree::method(text.clone(), name, vec![argument.clone()]);
-            let is_empty = tree::binary(text.clone(), BinaryOp::Equal, tree::text(""));
-            tree::conditional(is_empty, tree::list(Vec::new()), parts)
+        "startswith" => plan!("subject.startsWith(argument)", subject, argument),
+        "endswith" => plan!("subject.endsWith(argument)", subject, argument),
+        "test" => plan!("subject.matches(argument)", subject, argument),
+        "join" => plan!("texts.join(argument)", texts = texts_of(subject), argument),
+        "split" => bound(subject, &[argument], |text| {
+            plan!(r#"text == "" ? [] : text.split(argument)"#, text, argument)
         }),
         "flatten" if matches!(argument.kind, ExprKind::Literal(Literal::Int(_))) => {
-            tree::method(subject, name, vec![argument])
+            plan!("subject.flatten(argument)", subject, argument)
         }
         // For lists and objects, `contains` compares recursively, which has no counterpart.
-        "contains" if is_text => tree::method(subject, "contains", vec![argument]),
+        "contains" if is_text => plan!("subject.contains(argument)", subject, argument),
         _ => {
             let called = excerpt(name);
             return Err(format!("`{called}` with an argument has no counterpart"));
         }
     };
-    Ok(Output::One(Value::Opaque(value)))
+    Ok(Output::of(value))
 }
 
 /// Returns the elements of a list as texts; null is empty.
 fn texts_of(list: Expr) -> Expr {
-    let is_text = |one: &Expr| {
-        matches!(
-            one.kind,
-            ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_)
-        )
-    };
-    if matches!(&list.kind, ExprKind::List(elements) if elements.iter().all(is_text)) {
+    if matches!(&list.kind, ExprKind::List(elements) if elements.iter().all(tree::is_text)) {
         return list;
     }
-    let one = || tree::variable(ONE);
-    let is_null = tree::binary(one(), BinaryOp::Equal, tree::null());
-    let text = tree::function("string", vec![one()]);
-    let text = tree::conditional(is_null, tree::text(""), text);
-    tree::method(list, "map", vec![one(), text])
+    plan!(r#"list.map(one, one == null ? "" : string(one))"#, list)
 }

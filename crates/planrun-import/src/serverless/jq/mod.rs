@@ -9,12 +9,13 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr};
 
 use crate::draft::excerpt;
 use crate::expression::cursor::{self, Cursor, Locals};
+use crate::expression::quote::plan;
 use crate::expression::tokens::{self, Piece, Texts, Token};
 use crate::expression::value::Value;
-use crate::expression::{Caveats, ONE, concatenated, is_list, part, within_bounds};
+use crate::expression::{Caveats, concatenated, is_list, negative, part, within_bounds};
 use crate::tree;
 pub use operators::truth;
-use operators::{alternative, field, negative, operated, position};
+use operators::{alternative, field, operated, position};
 
 /// Words that end an operand, and therefore are not fields after a dot.
 const KEYWORDS: [&str; 7] = ["and", "or", "as", "then", "elif", "else", "end"];
@@ -70,6 +71,10 @@ enum Output {
 }
 
 impl Output {
+    fn of(value: Expr) -> Self {
+        Self::One(Value::Opaque(value))
+    }
+
     fn one(self) -> Result<Value, String> {
         match self {
             Self::One(value) => Ok(value),
@@ -151,20 +156,16 @@ impl<'p> Reader<'p> {
         read: impl FnOnce(&mut Self) -> Result<Output, String>,
     ) -> Result<Output, String> {
         assume_list(&list, self.scope);
-        let one = || tree::variable(ONE);
-        let outer = std::mem::replace(&mut self.dot, Value::Opaque(one()));
+        let outer = std::mem::replace(&mut self.dot, Value::Opaque(plan!("one")));
         self.locals.level += 1;
         let read = read(self);
         self.locals.level -= 1;
         self.dot = outer;
         Ok(Output::Many(match read? {
-            Output::One(value) if value.expr() == one() => list,
-            Output::One(value) => tree::method(list, "map", vec![one(), value.expr()]),
-            Output::Where(holds) => tree::method(list, "filter", vec![one(), holds]),
-            Output::Many(inner) => {
-                let lists = tree::method(list, "map", vec![one(), inner]);
-                tree::method(lists, "flatten", Vec::new())
-            }
+            Output::One(value) if value.expr() == plan!("one") => list,
+            Output::One(value) => plan!("list.map(one, value)", list, value = value.expr()),
+            Output::Where(holds) => plan!("list.filter(one, holds)", list, holds),
+            Output::Many(inner) => plan!("list.map(one, inner).flatten()", list, inner),
         }))
     }
 
@@ -354,7 +355,7 @@ impl<'p> Reader<'p> {
                 output = self.bracket(output)?;
             } else if self.tokens.eat("?") {
                 output = self.linked(output, |value| {
-                    Value::Opaque(tree::coalesce(value.expr(), tree::null()))
+                    Value::Opaque(plan!("value ?? null", value = value.expr()))
                 })?;
             } else {
                 return Ok(output);

@@ -1,9 +1,10 @@
 //! Translates operators, fields and indices of jq, which accept missing values.
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
 
+use crate::expression::quote::plan;
 use crate::expression::value::Value;
-use crate::expression::{ONE, divided, element, is_list, is_single, lenient};
+use crate::expression::{divided, element, is_list, is_single, lenient};
 use crate::tree;
 
 /// Returns a field; null if the object certainly lacks it.
@@ -24,15 +25,14 @@ pub fn position(value: &Value, index: Expr) -> Value {
 
 /// Translates `//`: the right side replaces false, null and what is missing.
 pub fn alternative(left: Expr, right: Expr) -> Expr {
-    let no = tree::boolean(false);
-    if right == no || !may_be_bool(&left) {
+    if right == tree::boolean(false) || !may_be_bool(&left) {
         return tree::coalesce(left, right);
     }
-    let one = || tree::variable(ONE);
-    let present = tree::list(vec![tree::coalesce(left, no.clone())]);
-    let holds = tree::binary(one(), BinaryOp::NotEqual, no);
-    let kept = tree::method(present, "filter", vec![one(), holds]);
-    tree::coalesce(tree::method(kept, "first", Vec::new()), right)
+    plan!(
+        "[left ?? false].filter(one, one != false).first() ?? right",
+        left,
+        right,
+    )
 }
 
 /// Returns true unless an expression is certainly no boolean.
@@ -50,14 +50,6 @@ fn may_be_bool(value: &Expr) -> bool {
     }
 }
 
-pub fn negative(operand: Expr) -> Expr {
-    match operand.kind {
-        ExprKind::Literal(Literal::Int(number)) => tree::int(number.saturating_neg()),
-        ExprKind::Literal(Literal::Double(number)) => tree::literal(Literal::Double(-number)),
-        _ => tree::unary(UnaryOp::Negate, operand),
-    }
-}
-
 fn is_null(value: &Expr) -> bool {
     value.kind == ExprKind::Literal(Literal::Null)
 }
@@ -70,11 +62,7 @@ pub fn truth(value: Expr) -> Expr {
     if is_null(&value) {
         return tree::boolean(false);
     }
-    tree::binary(
-        tree::coalesce(value, tree::boolean(false)),
-        BinaryOp::NotEqual,
-        tree::boolean(false),
-    )
+    plan!("(value ?? false) != false", value)
 }
 
 pub fn operated(left: Value, operator: BinaryOp, right: Value) -> Value {
@@ -104,15 +92,15 @@ fn sum(left: Value, right: Value) -> Value {
         return left;
     }
     if let (Value::Object { .. }, Value::Opaque(right)) = (&left, &right) {
-        let right = padded(right.clone(), Some(tree::object(Vec::new())));
-        return Value::Opaque(tree::function("merge", vec![left.expr(), right]));
+        let right = padded(right.clone(), Some(plan!("{}")));
+        return Value::Opaque(plan!("merge(left, right)", left = left.expr(), right));
     }
     if let Value::Object {
         base: None, fields, ..
     } = &right
     {
         let left = match left {
-            Value::Opaque(expr) => Value::Opaque(padded(expr, Some(tree::object(Vec::new())))),
+            Value::Opaque(expr) => Value::Opaque(padded(expr, Some(plan!("{}")))),
             Value::Nothing => Value::object(Vec::new()),
             object @ Value::Object { .. } => object,
         };

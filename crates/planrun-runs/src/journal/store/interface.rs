@@ -6,8 +6,6 @@ use std::sync::Arc;
 
 use super::digest::Digest;
 use super::failure::JournalError;
-use super::message::{Message, Seen};
-use super::pruning::{Prune, Pruned};
 use super::run_row::{Created, Filter, NewRun, RunRow};
 use crate::journal::{Log, ResultCache};
 
@@ -137,4 +135,41 @@ pub trait Lease: Log {
     /// # Errors
     /// Returns an error if something could not be written. The lease is released nevertheless.
     fn close(self: Box<Self>) -> Result<(), JournalError>;
+}
+
+/// A message to a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Increases with each message of the journal.
+    pub id: u64,
+    /// Wall-clock time at which it was sent, in nanoseconds since the Unix epoch.
+    pub at: i128,
+    pub text: String,
+}
+
+/// How much of a run a reader has seen: its events, and the messages to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Number of events; `None` if it does not matter.
+    pub events: Option<u64>,
+    /// Id of the newest message; 0 if there was none.
+    pub message: u64,
+}
+
+/// Selects runs that have ended; by default all of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Prune {
+    /// Only runs that changed last before this time, in nanoseconds since the Unix epoch.
+    pub before: Option<i128>,
+    /// Number of the newest ended runs that are kept.
+    pub keep: usize,
+}
+
+/// The deleted runs and values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Newest first.
+    pub runs: Vec<String>,
+    /// Number of large values that no run referred to any more.
+    pub values: usize,
 }

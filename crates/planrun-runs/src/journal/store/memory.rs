@@ -4,19 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use planrun_lang::protocol::run_id_fault;
 use planrun_tools::host::Host;
 use tokio::sync::watch;
 
 use super::digest::{Digest, Origin, link};
 use super::failure::JournalError;
-use super::interface::Recorded;
-use super::interface::{Lease, RecordedEvents, Store};
-use super::message::{Message, Seen};
+use super::interface::{Lease, Message, Prune, Pruned, Recorded, RecordedEvents, Seen, Store};
 use super::nanos;
-use super::pruning::{Prune, Pruned};
 use super::run_row::{Created, Filter, Holder, NewRun, RunInfo, RunRow};
 use crate::journal::{Log, MemoryCache, ResultCache};
 use planrun_core::journal::{self, Summary};
@@ -59,10 +57,6 @@ impl MemoryStore {
             host,
             content: Arc::default(),
         }
-    }
-
-    fn content(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives the lease of a run to a new driver of this process.
@@ -166,7 +160,7 @@ impl Store for MemoryStore {
         if let Some(fault) = run_id_fault(new.run) {
             return Err(JournalError::Misused(fault));
         }
-        let mut content = self.content();
+        let mut content = self.content.lock();
         if let Ok(there) = content.find(new.run) {
             let row = there.row.clone();
             if row.digest == new.digest {
@@ -220,11 +214,11 @@ impl Store for MemoryStore {
     }
 
     fn drive(&self, run: &str) -> Result<Box<dyn Lease>, JournalError> {
-        Ok(Box::new(self.lease(&mut self.content(), run)?))
+        Ok(Box::new(self.lease(&mut self.content.lock(), run)?))
     }
 
     fn run(&self, prefix: &str) -> Result<RunRow, JournalError> {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         if let Ok(stored) = content.find(prefix) {
             return Ok(stored.row.clone());
         }
@@ -254,7 +248,7 @@ impl Store for MemoryStore {
     }
 
     fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError> {
-        let content = self.content();
+        let content = self.content.lock();
         let passes = |row: &&RunRow| {
             filter.plan.as_ref().is_none_or(|plan| row.plan == *plan)
                 && (filter.states.is_empty()
@@ -280,7 +274,7 @@ impl Store for MemoryStore {
     }
 
     fn is_driven(&self, row: &RunRow) -> bool {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         row.holder.is_some()
             && content
                 .find(&row.run)
@@ -292,7 +286,7 @@ impl Store for MemoryStore {
     }
 
     fn events(&self, run: &str, from: u64) -> Result<RecordedEvents, JournalError> {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         let lines = content.find(run)?.lines.clone();
         let events = (1..)
             .zip(lines)
@@ -303,12 +297,12 @@ impl Store for MemoryStore {
     }
 
     fn pinned(&self, run: &str) -> Result<Vec<u8>, JournalError> {
-        let pinned = self.content().find(run)?.row.pinned;
+        let pinned = self.content.lock().find(run)?.row.pinned;
         self.blob(pinned)
     }
 
     fn values(&self, run: &str) -> Result<Vec<Digest>, JournalError> {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         let stored = content.find(run)?;
         let pinned = stored.row.pinned;
         let mut values = stored.values.clone();
@@ -317,7 +311,8 @@ impl Store for MemoryStore {
     }
 
     fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
-        self.content()
+        self.content
+            .lock()
             .blobs
             .get(&digest)
             .cloned()
@@ -325,11 +320,11 @@ impl Store for MemoryStore {
     }
 
     fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
-        self.content().post(run, text, self.host.now())
+        self.content.lock().post(run, text, self.host.now())
     }
 
     fn post_all(&self, run: &str, texts: &[String], seen: Seen) -> Result<bool, JournalError> {
-        let (mut content, now) = (self.content(), self.host.now());
+        let (mut content, now) = (self.content.lock(), self.host.now());
         let stored = content.find(run)?;
         let newest = stored.messages.last().map_or(0, |message| message.id);
         if seen
@@ -346,19 +341,19 @@ impl Store for MemoryStore {
     }
 
     fn inbox(&self, run: &str) -> Result<Vec<Message>, JournalError> {
-        Ok(self.content().find(run)?.messages.clone())
+        Ok(self.content.lock().find(run)?.messages.clone())
     }
 
     fn cache(&self) -> Arc<dyn ResultCache> {
-        Arc::new(self.content().cache.clone())
+        Arc::new(self.content.lock().cache.clone())
     }
 
     fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError> {
-        Ok(self.content().prunable(prune))
+        Ok(self.content.lock().prunable(prune))
     }
 
     fn prune(&self, prune: Prune, kept: &BTreeSet<String>) -> Result<Pruned, JournalError> {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         let runs: Vec<String> = content
             .prunable(prune)
             .into_iter()
@@ -369,7 +364,7 @@ impl Store for MemoryStore {
     }
 
     fn delete(&self, run: &str) -> Result<Pruned, JournalError> {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         if let Some(holder) = content.find(run)?.row.holder.clone() {
             return Err(JournalError::Driven {
                 run: run.into(),
@@ -419,7 +414,7 @@ impl MemoryLease {
             summary,
             taken,
         } = std::mem::take(&mut self.batch);
-        let (mut content, now) = (self.store.content(), self.store.host.now());
+        let (mut content, now) = (self.store.content.lock(), self.store.host.now());
         let stored = content.find(&self.run)?;
         for line in lines {
             stored.row.head = link(&stored.row.head, &line);
@@ -554,7 +549,7 @@ impl Lease for MemoryLease {
 
 impl Drop for MemoryLease {
     fn drop(&mut self) {
-        if let Ok(stored) = self.store.content().find(&self.run) {
+        if let Ok(stored) = self.store.content.lock().find(&self.run) {
             stored.row.holder = None;
         }
     }

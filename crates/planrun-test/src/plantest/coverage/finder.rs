@@ -13,7 +13,7 @@ use planrun_lang::value::Value;
 use super::Item;
 use super::goals::{Goal, Kind, What};
 use super::messages;
-use super::observed::ObservedSteps;
+use super::observed::{ObservedSteps, Spot};
 
 /// The error name of a tool failure that has no name.
 const UNNAMED: &str = "failed";
@@ -123,7 +123,9 @@ impl Finder<'_> {
             for verified in answers {
                 let missing = match check.body {
                     Ok(_) => messages::agent_check(agent, *verified),
-                    Err(_) => messages::agent_cannot_check(agent),
+                    Err(_) => format!(
+                        "`{agent}` never did any work that must be checked: no test reaches it"
+                    ),
                 };
                 let what = What::Asked(*verified);
                 self.list.push(Goal {
@@ -138,37 +140,31 @@ impl Finder<'_> {
         }
     }
 
-    fn node(&mut self, spot: (BlockId, NodeId), node: &Node, name: &str) {
+    fn node(&mut self, spot: Spot, node: &Node, name: &str) {
+        let span = node.span;
         match &node.kind {
             NodeKind::Step(step) => self.step(spot, step, name),
-            NodeKind::Condition(code) => {
-                self.both(spot, Kind::Condition, code, code.span, &messages::condition);
-            }
+            NodeKind::Condition(code) => self.condition(spot, code),
             NodeKind::Ensure { condition, .. } => {
-                self.both(spot, Kind::Ensure, condition, node.span, &messages::ensure);
+                self.both(spot, Kind::Ensure, condition, span, |text, holds| {
+                    if holds {
+                        format!("`ensure {text}` never held")
+                    } else {
+                        format!("`ensure {text}` was never violated: no test makes it false")
+                    }
+                });
             }
             NodeKind::Reply(code) => {
                 let text = messages::excerpt(&format!("reply {}", self.file.slice(code.span)));
-                self.add(
-                    spot,
-                    Kind::Reply,
-                    &text,
-                    node.span,
-                    What::Replied,
-                    messages::reply(&text),
-                );
+                let missing = format!("`{text}` was never reached");
+                self.add(spot, Kind::Reply, (&text, span), What::Replied, missing);
             }
             NodeKind::Listener(listener) => {
-                self.add(
-                    spot,
-                    Kind::Listener,
-                    name,
-                    listener.span,
-                    What::Fired,
-                    messages::listener(name),
-                );
+                let place = (name, listener.span);
+                let missing = format!("listener `{name}` never fired: no test triggers it");
+                self.add(spot, Kind::Listener, place, What::Fired, missing);
                 if let Some(when) = &listener.when {
-                    self.both(spot, Kind::Condition, when, when.span, &messages::condition);
+                    self.condition(spot, when);
                 }
             }
             NodeKind::Let(_)
@@ -180,64 +176,63 @@ impl Finder<'_> {
         }
     }
 
+    fn condition(&mut self, spot: Spot, code: &Code) {
+        self.both(spot, Kind::Condition, code, code.span, |text, truth| {
+            format!("`{text}` was never {truth}")
+        });
+    }
+
     /// Adds goals for both values of a condition, except for a value that the checker rules out.
     fn both(
         &mut self,
-        spot: (BlockId, NodeId),
+        spot: Spot,
         kind: Kind,
         code: &Code,
         span: Span,
-        missing: &dyn Fn(&str, bool) -> String,
+        missing: impl Fn(&str, bool) -> String,
     ) {
         let text = messages::excerpt(self.file.slice(code.span));
         for truth in [true, false] {
-            if code
-                .constant()
-                .is_none_or(|known| *known == Value::Bool(truth))
-            {
-                self.add(
-                    spot,
-                    kind,
-                    &text,
-                    span,
-                    What::Decided(truth),
-                    missing(&text, truth),
-                );
+            let known = code.constant();
+            if known.is_none_or(|known| *known == Value::Bool(truth)) {
+                let (what, missing) = (What::Decided(truth), missing(&text, truth));
+                self.add(spot, kind, (&text, span), what, missing);
             }
         }
     }
 
-    fn step(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str) {
-        let span = step.span;
+    fn step(&mut self, spot: Spot, step: &Step, name: &str) {
+        let place = (name, step.span);
         if !self.single_step.contains(&spot.0) {
-            let missing = messages::step(name);
-            self.add(spot, Kind::Step, name, span, What::Started, missing);
+            let missing = format!("`{name}` was never started");
+            self.add(spot, Kind::Step, place, What::Started, missing);
         }
         match &step.kind {
             StepKind::Call(Call {
                 target: Target::Tool(signature),
                 ..
             }) => self.errors(spot, step, name, signature),
-            StepKind::Each(each) => self.elements(spot, step, name, &each.list),
+            StepKind::Each(each) => self.elements(spot, place, &each.list),
             StepKind::Repeat(_) => {
-                let (once, again) = (messages::once(name), messages::again(name));
-                self.add(spot, Kind::Loop, name, span, What::Once, once);
-                self.add(spot, Kind::Loop, name, span, What::Again, again);
+                let once = format!("`{name}` never ended after its first round");
+                self.add(spot, Kind::Loop, place, What::Once, once);
+                let again = format!("`{name}` never started a second round");
+                self.add(spot, Kind::Loop, place, What::Again, again);
             }
             StepKind::Match { arms, .. } => {
                 for (index, (pattern, body)) in arms.iter().enumerate() {
-                    let (what, pattern) = (What::Arm(index), messages::pattern(pattern));
-                    let (arm_name, missing) =
-                        (format!("{name}: {pattern}"), messages::arm(name, &pattern));
-                    self.arm(spot, Kind::Arm, &arm_name, step, *body, what, missing);
+                    let pattern = messages::pattern(pattern);
+                    let goal = (Kind::Arm, What::Arm(index), format!("{name}: {pattern}"));
+                    let missing = format!("the arm {pattern} of `{name}` was never taken");
+                    self.arm(spot, step, *body, goal, missing);
                 }
             }
             StepKind::Input(input) => {
                 let constant = |code: &Code| code.constant().is_none_or(Value::is_null);
                 let asks = |field: &InputField| field.known.as_ref().is_none_or(constant);
                 if input.fields.iter().any(asks) {
-                    let missing = messages::input(name);
-                    self.add(spot, Kind::Input, name, span, What::Answered, missing);
+                    let missing = format!("`{name}` was never filled in: no test answers it");
+                    self.add(spot, Kind::Input, place, What::Answered, missing);
                 }
             }
             StepKind::Call(_)
@@ -250,7 +245,7 @@ impl Finder<'_> {
     }
 
     /// Adds a goal for each class of errors with which a call may end.
-    fn errors(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str, tool: &Signature) {
+    fn errors(&mut self, spot: Spot, step: &Step, name: &str, tool: &Signature) {
         let named = tool.raises.iter().filter(|class| &***class != UNNAMED);
         let mut classes: BTreeSet<String> = named.map(|class| format!("tool.{class}")).collect();
         let unnamed = ErrorClass::Tool(UNNAMED.into());
@@ -261,32 +256,27 @@ impl Finder<'_> {
             classes.insert("transient".to_owned());
         }
         for class in classes {
-            let missing = messages::error(name, &tool.path(), &class);
-            self.add(
-                spot,
-                Kind::Error,
-                name,
-                step.span,
-                What::Failed(class),
-                missing,
-            );
+            let tool = tool.path();
+            let missing =
+                format!("`{name}` never failed with {class}: no test makes `{tool}` fail with it");
+            let what = What::Failed(class);
+            self.add(spot, Kind::Error, (name, step.span), what, missing);
         }
     }
 
     /// Adds goals for a loop over some elements and over none, unless the checker rules one of them out.
-    fn elements(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str, list: &Code) {
-        for some in [true, false] {
+    fn elements(&mut self, spot: Spot, (name, span): (&str, Span), list: &Code) {
+        for (some, word) in [(true, "a non-empty list"), (false, "an empty list")] {
             let known = match list.constant() {
                 Some(Value::List(list)) => Some(!list.is_empty()),
                 _ => self.ends_before(spot, list).then_some(true),
             };
             if known.is_none_or(|known| known == some) {
-                let missing = messages::each(name, some);
+                let missing = format!("`{name}` never ran over {word}");
                 self.add(
                     spot,
                     Kind::Loop,
-                    name,
-                    step.span,
+                    (name, span),
                     What::Elements(some),
                     missing,
                 );
@@ -294,89 +284,65 @@ impl Finder<'_> {
         }
     }
 
-    fn clauses(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str) {
+    fn clauses(&mut self, spot: Spot, step: &Step, name: &str) {
         for (index, arm) in step.recover.iter().enumerate() {
             let (arm_name, missing) =
                 messages::recover(name, &arm.patterns, called(step).as_deref());
-            self.arm(
-                spot,
-                Kind::Recover,
-                &arm_name,
-                step,
-                arm.body,
-                What::Recovered(index),
-                missing,
-            );
+            let goal = (Kind::Recover, What::Recovered(index), arm_name);
+            self.arm(spot, step, arm.body, goal, missing);
         }
         let Some(clauses) = &step.clauses else { return };
-        let place = |word: &str| step.clause_spans(word).next().unwrap_or(step.span);
         if let Some(confirm) = &clauses.confirm {
             for (what, word) in [(What::Approved, "approved"), (What::Refused, "refused")] {
-                self.add(
-                    spot,
-                    Kind::Gate,
-                    name,
-                    confirm.span,
-                    what,
-                    messages::gate(name, word),
-                );
+                let missing =
+                    format!("`{name}.confirm` was never {word}: no test gives this answer");
+                self.add(spot, Kind::Gate, (name, confirm.span), what, missing);
             }
         }
         if let Some(verify) = &clauses.verify {
+            let missing = format!(
+                "`{name}.verify` never ran: no test reaches it, or loses the answer of `{name}`"
+            );
             self.add(
                 spot,
                 Kind::Verify,
-                name,
-                verify.span,
+                (name, verify.span),
                 What::Verified,
-                messages::verify(name),
+                missing,
             );
         }
         if clauses.undo.is_some() {
-            self.add(
-                spot,
-                Kind::Undo,
-                name,
-                place("undo"),
-                What::Undone,
-                messages::undo(name),
-            );
+            let span = step.clause_spans("undo").next().unwrap_or(step.span);
+            let missing = format!("`{name}.undo` never ran: no test makes the plan fail after it");
+            self.add(spot, Kind::Undo, (name, span), What::Undone, missing);
         }
     }
 
     /// Adds the goal of an arm, at the span of its first statement.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "each argument is a part of the goal, and arms of both kinds have all of them"
-    )]
     fn arm(
         &mut self,
-        spot: (BlockId, NodeId),
-        kind: Kind,
-        name: &str,
+        (block, node): Spot,
         step: &Step,
         body: BlockId,
-        what: What,
+        (kind, what, name): (Kind, What, String),
         missing: String,
     ) {
-        let block = self.plan.block(body);
-        let span = block.nodes.first().map_or(step.span, |node| node.span);
-        if block.label.is_none() {
+        let content = self.plan.block(body);
+        let span = content.nodes.first().map_or(step.span, |node| node.span);
+        if content.label.is_none() {
             self.single_step.insert(body);
         }
-        self.prerequisites.insert(
-            body,
-            Item {
-                block: spot.0,
-                node: spot.1,
-                what: what.clone(),
-            },
-        );
-        self.add(spot, kind, name, span, what, missing);
+        let item = Item {
+            block,
+            node,
+            what: what.clone(),
+        };
+        self.prerequisites.insert(body, item);
+        self.add((block, node), kind, (&name, span), what, missing);
     }
 
     /// Returns the goal that must be reached before the blocks of a statement can be.
-    fn before(&self, (block, node): (BlockId, NodeId), owner: &Node) -> Item {
+    fn before(&self, (block, node): Spot, owner: &Node) -> Item {
         let what = if owner.step().is_some() {
             What::Started
         } else {
@@ -390,7 +356,7 @@ impl Finder<'_> {
 
     /// Returns true if the block ends above the loop when the list is empty: with an early reply or failure
     /// `when size(list) == 0`, or with `ensure size(list) > 0`.
-    fn ends_before(&self, (id, node): (BlockId, NodeId), list: &Code) -> bool {
+    fn ends_before(&self, (id, node): Spot, list: &Code) -> bool {
         let text = |code: &Code| {
             self.file
                 .slice(code.span)
@@ -420,14 +386,12 @@ impl Finder<'_> {
 
     fn add(
         &mut self,
-        (block, node): (BlockId, NodeId),
+        (block, node): Spot,
         kind: Kind,
-        name: &str,
-        span: Span,
+        (name, span): (&str, Span),
         what: What,
         missing: String,
     ) {
-        let around = self.prerequisites.get(&block).cloned();
         let own = matches!(
             kind,
             Kind::Error
@@ -438,22 +402,17 @@ impl Finder<'_> {
                 | Kind::Verify
                 | Kind::Input
         );
-        let started = Item {
-            block,
-            node,
-            what: What::Started,
-        };
+        let item = |what| Item { block, node, what };
         let prerequisite = if own && !self.single_step.contains(&block) {
-            Some(started)
+            Some(item(What::Started))
         } else {
-            around
+            self.prerequisites.get(&block).cloned()
         };
-        let item = Item { block, node, what };
         self.list.push(Goal {
             kind,
             name: name.to_owned(),
             span,
-            item,
+            item: item(what),
             prerequisite,
             missing,
         });

@@ -1,8 +1,9 @@
 //! Records the answers of real tools.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use planrun_lang::call::{Answer, CallOutcome, sensitive_arguments, sensitive_result};
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::Signature;
@@ -39,7 +40,7 @@ impl Recorder {
             arguments: request.arguments.clone(),
             outcome: Recorded::Unanswered,
         };
-        self.recorded().insert(place.clone(), call);
+        self.recorded.lock().insert(place.clone(), call);
         let (recorder, cancel) = (self.clone(), request.cancel.clone());
         tool.call(request).map_outcome(move |outcome| {
             // After a cancellation nothing waits for the answer any more.
@@ -53,13 +54,13 @@ impl Recorder {
     /// Returns true if no call was made.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.recorded().is_empty()
+        self.recorded.lock().is_empty()
     }
 
     /// Returns everything recorded so far, without values labeled as sensitive and without these secrets.
     #[must_use]
     pub fn recording(&self, secrets: &Redactor) -> Recording {
-        let recorded = self.recorded();
+        let recorded = self.recorded.lock();
         Recording::new(
             recorded
                 .iter()
@@ -69,18 +70,13 @@ impl Recorder {
     }
 
     fn ended(&self, place: &(Arc<str>, u32), outcome: &CallOutcome) {
-        if let Some(recorded) = self.recorded().get_mut(place) {
+        if let Some(recorded) = self.recorded.lock().get_mut(place) {
             recorded.outcome = match outcome {
                 Ok(Answer::Json(json)) => Recorded::Value(json.clone()),
                 Ok(Answer::Value(value)) => Recorded::Value(value.to_json()),
                 Err(error) => Recorded::Failure(error.clone()),
             };
         }
-    }
-
-    fn recorded(&self) -> MutexGuard<'_, BTreeMap<(Arc<str>, u32), RecordedCall>> {
-        // No code panics while it holds the lock, so the data of a poisoned lock is consistent.
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,25 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use planrun_lang::call::Answer;
 use planrun_lang::diag::render::{command, quoted, visible_line};
-use planrun_lang::diag::{Diagnostic, codes};
+use planrun_lang::diag::{Code, Diagnostic, codes};
 use planrun_lang::source::Span;
 use planrun_lang::types::Signature;
 use planrun_lang::value::shortened;
 use serde_json::Value as Json;
 
-use super::super::world::{Call, Reaction, Response, Source};
+use super::super::world::{Call, Response, Source};
 use super::model::{Entry, Recorded, Recording};
 use super::recorder::redacted_arguments;
 use super::redact::fits;
 use crate::plantest::MAX_QUOTED;
-
-/// Longer than any run waits.
-const NEVER: Duration = Duration::from_hours(24 * 365 * 100);
 
 /// A recording that answers the calls of one run.
 pub struct Replay {
@@ -75,7 +72,7 @@ impl Replay {
     /// Returns the mismatches and the unused entries so far.
     #[must_use]
     pub fn replayed(&self) -> Replayed {
-        let state = self.state();
+        let state = self.state.lock();
         let is_settled = |index: &usize| {
             state.used.contains(index)
                 || state
@@ -96,23 +93,19 @@ impl Replay {
     /// Returns the entries that were used.
     #[must_use]
     pub fn used(&self) -> Vec<Entry> {
-        self.state()
+        self.state
+            .lock()
             .used
             .iter()
             .map(|index| self.recording.calls[*index].clone())
             .collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No code panics while it holds the lock, so the state of a poisoned lock is consistent.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Source for Arc<Replay> {
     fn answer(&self, call: &Call<'_>) -> Option<Response> {
         let request = call.request;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let reached = state.reached.entry(request.path.clone()).or_default();
         *reached += 1;
         let reached = *reached;
@@ -138,17 +131,7 @@ impl Source for Arc<Replay> {
         Some(match &entry.outcome {
             Recorded::Value(value) => Response::now(Ok(Answer::Json(value.clone()))),
             Recorded::Failure(error) => Response::now(Err(error.clone())),
-            Recorded::Unanswered => Response {
-                reaction: Reaction::Answer(Err(super::super::world::failure(
-                    planrun_lang::types::ErrorClass::Transient(
-                        planrun_lang::types::Transient::Timeout,
-                    ),
-                    None,
-                    &request.signature,
-                ))),
-                delay: NEVER,
-                fault: None,
-            },
+            Recorded::Unanswered => Response::never(&request.signature),
         })
     }
 
@@ -217,60 +200,42 @@ struct Place {
 
 impl Place {
     fn misfit(&self, entry: &Entry, mismatch: &Mismatch) -> Diagnostic {
-        let (step, file) = (step(entry), self.file());
+        let (step, file, tool) = (step(entry), self.file(), &entry.tool);
+        let drifted = &codes::tests::RECORDING_DRIFTED;
         match mismatch {
             Mismatch::Stale => {
                 let message = format!(
-                    "the contract of `{}` has changed since {step} was recorded in `{file}`",
-                    entry.tool
+                    "the contract of `{tool}` has changed since {step} was recorded in `{file}`"
                 );
-                let found = Diagnostic::new(&codes::tests::RECORDING_STALE, self.test, message);
-                found.help(format!(
-                    "record it again with a call of the tool: `{}`",
-                    self.command
-                ))
+                let help = "record it again with a call of the tool";
+                self.fault(&codes::tests::RECORDING_STALE, message, help)
             }
             Mismatch::Drifted(actual) => {
-                let message = format!(
-                    "{step} calls `{}` with other arguments than `{file}` has",
-                    entry.tool
-                );
-                let found = Diagnostic::new(&codes::tests::RECORDING_DRIFTED, self.test, message);
-                let (expected, actual) = (
-                    shortened(&entry.arguments.to_string(), MAX_QUOTED),
-                    shortened(&actual.to_string(), MAX_QUOTED),
-                );
-                found.expected(expected, actual).help(format!(
-                    "if this is intended, record it again: `{}`",
-                    self.command
-                ))
+                let message =
+                    format!("{step} calls `{tool}` with other arguments than `{file}` has");
+                let [expected, actual] = [&entry.arguments, actual]
+                    .map(|arguments| shortened(&arguments.to_string(), MAX_QUOTED));
+                let found = self.fault(drifted, message, "if this is intended, record it again");
+                found.expected(expected, actual)
             }
-            Mismatch::OtherTool(tool) => {
-                let message = format!(
-                    "{step} calls `{tool}`, but `{file}` has a call of `{}` there",
-                    entry.tool
-                );
-                let found = Diagnostic::new(&codes::tests::RECORDING_DRIFTED, self.test, message);
-                found.help(format!(
-                    "if this is intended, record it again: `{}`",
-                    self.command
-                ))
+            Mismatch::OtherTool(other) => {
+                let message =
+                    format!("{step} calls `{other}`, but `{file}` has a call of `{tool}` there");
+                self.fault(drifted, message, "if this is intended, record it again")
             }
         }
     }
 
     fn unused(&self, entry: &Entry) -> Diagnostic {
-        let message = format!(
-            "the answer of `{}` for {} in `{}` is not used",
-            entry.tool,
-            step(entry),
-            self.file()
-        );
-        let found = Diagnostic::new(&codes::tests::RECORDING_UNUSED, self.test, message);
-        found.help(format!(
-            "if this is intended, remove it from the recording: `{}`",
-            self.command
-        ))
+        let (step, file, tool) = (step(entry), self.file(), &entry.tool);
+        let message = format!("the answer of `{tool}` for {step} in `{file}` is not used");
+        let help = "if this is intended, remove it from the recording";
+        self.fault(&codes::tests::RECORDING_UNUSED, message, help)
+    }
+
+    fn fault(&self, code: &'static Code, message: String, help: &str) -> Diagnostic {
+        let found = Diagnostic::new(code, self.test, message);
+        found.help(format!("{help}: `{}`", self.command))
     }
 
     fn file(&self) -> String {

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use indexmap::IndexSet;
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::protocol::{RunState, StepState, is_below};
 use planrun_lang::secrets::{Redactor, redact_paths};
 use planrun_lang::sema::{NodeKind, Plan};
 use planrun_lang::source::Span;
+use planrun_lang::types::ErrorClass;
 use planrun_lang::value::{Value, shortened};
 use serde_json::Value as Json;
 
@@ -72,12 +74,16 @@ impl Redaction {
         Self { redactor }
     }
 
+    /// Returns the texts of two values; what is sensitive in one of them is redacted in both.
+    fn values(&self, values: [&Value; 2], sensitive: [&[Arc<str>]; 2]) -> [String; 2] {
+        let sensitive = sensitive.concat();
+        values.map(|value| self.value(value, &sensitive))
+    }
+
     fn value(&self, value: &Value, sensitive: &[Arc<str>]) -> String {
         let value = redact_paths(value, sensitive);
-        shortened(
-            &self.redactor.value(&value).unwrap_or(value).to_json_text(),
-            MAX_QUOTED,
-        )
+        let redacted = self.redactor.value(&value).unwrap_or(value);
+        shortened(&redacted.to_json_text(), MAX_QUOTED)
     }
 
     fn json(&self, json: Option<&Json>) -> String {
@@ -89,12 +95,8 @@ impl Redaction {
     }
 
     fn error(&self, error: &StepError) -> String {
-        shortened(
-            &self
-                .redactor
-                .text(&format!("{}: {}", error.class, error.message)),
-            MAX_QUOTED,
-        )
+        let text = format!("{}: {}", error.class, error.message);
+        shortened(&self.redactor.text(&text), MAX_QUOTED)
     }
 }
 
@@ -105,25 +107,17 @@ pub(super) fn compare(
     replayed: &ReplayedRun,
     redaction: &Redaction,
 ) -> Vec<Difference> {
-    let plan = &*program.plan;
-    let unanswered = replayed
-        .played
-        .unanswered
-        .iter()
-        .map(|call| call.path.clone())
-        .collect();
     let outcome = replayed.played.outcome.as_ref();
-    let open = outcome
-        .map(|outcome| outcome.left_open(program))
-        .unwrap_or_default();
+    let open = outcome.map(|outcome| outcome.left_open(program));
+    let unanswered = replayed.played.unanswered.iter();
     let mut comparison = Comparison {
         program,
-        plan,
+        plan: &program.plan,
         original,
         replayed,
         redaction,
-        unanswered,
-        open,
+        unanswered: unanswered.map(|call| call.path.clone()).collect(),
+        open: open.unwrap_or_default(),
         found: Vec::new(),
     };
     comparison.steps(outcome);
@@ -151,21 +145,10 @@ pub(super) struct Comparison<'a> {
 impl Comparison<'_> {
     fn steps(&mut self, outcome: Option<&Outcome>) {
         let (original, replayed) = (&self.original.history, &self.replayed.history);
-        let mut paths: Vec<Arc<str>> = outcome
-            .map(Outcome::steps)
-            .unwrap_or_default()
-            .into_iter()
-            .map(|step| step.path)
-            .collect();
-        let mut known: BTreeSet<Arc<str>> = paths.iter().cloned().collect();
-        paths.extend(
-            replayed
-                .steps
-                .keys()
-                .chain(original.steps.keys())
-                .filter(|path| known.insert((*path).clone()))
-                .cloned(),
-        );
+        let reports = outcome.map(Outcome::steps).unwrap_or_default();
+        let paths = reports.into_iter().map(|step| step.path);
+        let others = replayed.steps.keys().chain(original.steps.keys()).cloned();
+        let paths: IndexSet<Arc<str>> = paths.chain(others).collect();
         let mut moved = self.moved();
         for path in &paths {
             self.found.extend(moved.remove(path));
@@ -192,45 +175,36 @@ impl Comparison<'_> {
             return;
         }
         if self.unanswered.contains(path) {
-            let (before, after) = (original.attempts.len(), replayed.attempts.len());
+            let counts = [original.attempts.len(), replayed.attempts.len()].map(times);
             let message =
                 format!("`{path}` makes one more call, for which the original run has no answer");
-            let finding = self
-                .finding(path, message)
-                .expected(times(before), times(after));
-            self.report(Kind::Calls, path, finding);
-            return;
+            return self.report(Kind::Calls, path, message, counts);
         }
         if !self.unanswered.is_empty() {
             return;
         }
-        let calls = |step: &StepHistory| {
-            step.attempts
-                .iter()
-                .filter(|attempt| attempt.arguments.is_some())
-                .count()
-        };
-        let reuses = |step: &StepHistory| {
-            step.attempts
-                .iter()
-                .any(|attempt| attempt.arguments.is_none())
-        };
+        let is_call = |attempt: &&Attempt| attempt.arguments.is_some();
+        let calls = [original, replayed].map(|step| step.attempts.iter().filter(is_call).count());
+        let reuses = |step: &StepHistory| !step.attempts.iter().all(|attempt| is_call(&attempt));
         // The state of a step that makes no call at all explains the difference.
-        let both_call = calls(original) > 0 && calls(replayed) > 0;
-        if both_call && calls(original) != calls(replayed) && !reuses(original) && !reuses(replayed)
-        {
-            let finding = self.finding(path, format!("`{path}` makes a different number of calls"));
-            let finding = finding.expected(times(calls(original)), times(calls(replayed)));
-            return self.report(Kind::Calls, path, finding);
+        let both_call = !calls.contains(&0);
+        if both_call && calls[0] != calls[1] && !reuses(original) && !reuses(replayed) {
+            let message = format!("`{path}` makes a different number of calls");
+            return self.report(Kind::Calls, path, message, calls.map(times));
         }
         if let (Some(original), Some(replayed)) = (&original.end, &replayed.end) {
             self.step_end(path, original, replayed);
         } else if original.end.is_some() != replayed.end.is_some() {
-            let word =
-                |end: &Option<StepEnd>| end.as_ref().map_or("has not ended".to_owned(), state);
-            let finding = self.finding(path, format!("`{path}` ends differently"));
-            let finding = finding.expected(word(&original.end), word(&replayed.end));
-            self.report(Kind::State, path, finding);
+            let words = [original, replayed].map(|step| match &step.end {
+                Some(end) => state(end),
+                None => "has not ended".to_owned(),
+            });
+            self.report(
+                Kind::State,
+                path,
+                format!("`{path}` ends differently"),
+                words,
+            );
         }
     }
 
@@ -242,120 +216,73 @@ impl Comparison<'_> {
         replayed: &Attempt,
     ) -> Option<Difference> {
         let (before, after) = (original.arguments.as_ref()?, replayed.arguments.as_ref()?);
-        let which = if index == 0 {
-            format!("`{path}`")
-        } else {
-            format!("call {} of `{path}`", index + 1)
+        let which = match index {
+            0 => format!("`{path}`"),
+            _ => format!("call {} of `{path}`", index + 1),
         };
-        if original.tool != replayed.tool {
+        let (kind, finding) = if original.tool != replayed.tool {
             let finding = self.finding(path, format!("{which} calls another tool"));
-            let finding = finding.expected(&original.tool, &replayed.tool);
-            return Some(Difference {
-                kind: Kind::Tool,
-                path: path.clone(),
-                finding,
-            });
-        }
-        if before == after {
+            (Kind::Tool, finding.expected(&original.tool, &replayed.tool))
+        } else if before != after {
+            let message = format!("{which} calls `{}` with other arguments", replayed.tool);
+            let sensitive = [&*original.sensitive, &replayed.sensitive];
+            let values = self.redaction.values([before, after], sensitive);
+            (
+                Kind::Arguments,
+                with_values(self.finding(path, message), values),
+            )
+        } else {
             return None;
-        }
-        let labels: Vec<Arc<str>> = original
-            .sensitive
-            .iter()
-            .chain(&replayed.sensitive)
-            .cloned()
-            .collect();
-        let (before, after) = (
-            self.redaction.value(before, &labels),
-            self.redaction.value(after, &labels),
-        );
-        let finding = self.finding(
-            path,
-            format!("{which} calls `{}` with other arguments", replayed.tool),
-        );
+        };
+        let path = path.clone();
         Some(Difference {
-            kind: Kind::Arguments,
-            path: path.clone(),
-            finding: with_values(finding, before, after),
-        })
-    }
-
-    fn contract(&self, path: &Arc<str>, replayed: &StepHistory) -> Option<Difference> {
-        let tool = &replayed
-            .attempts
-            .first()
-            .filter(|attempt| attempt.arguments.is_some())?
-            .tool;
-        let before = self.original.contracts.get(&**tool)?;
-        let called = self
-            .replayed
-            .played
-            .calls
-            .iter()
-            .find(|call| call.path == *path)?;
-        if *called.signature.digest() == **before {
-            return None;
-        }
-        let finding = self.finding(
+            kind,
             path,
-            format!(
-                "the contract of `{tool}`, which `{path}` calls, has changed since the original run"
-            ),
-        );
-        Some(Difference {
-            kind: Kind::Contract,
-            path: path.clone(),
             finding,
         })
     }
 
-    fn step_end(&mut self, path: &Arc<str>, original: &StepEnd, replayed: &StepEnd) {
-        if (original.state, &original.reason, original.recovered)
-            != (replayed.state, &replayed.reason, replayed.recovered)
-        {
-            let finding = self.finding(path, format!("`{path}` ends differently"));
-            return self.report(
-                Kind::State,
-                path,
-                finding.expected(state(original), state(replayed)),
-            );
+    fn contract(&self, path: &Arc<str>, replayed: &StepHistory) -> Option<Difference> {
+        let first = replayed.attempts.first();
+        let tool = &first.filter(|attempt| attempt.arguments.is_some())?.tool;
+        let before = self.original.contracts.get(&**tool)?;
+        let mut calls = self.replayed.played.calls.iter();
+        let called = calls.find(|call| call.path == *path)?;
+        if *called.signature.digest() == **before {
+            return None;
         }
-        let why = |end: &StepEnd| {
-            end.error
-                .as_ref()
-                .map(|error| (error.class.clone(), error.message.clone()))
-        };
-        if why(original) != why(replayed) {
-            let describe = |end: &StepEnd| {
-                end.error
-                    .as_ref()
-                    .map_or("nothing".to_owned(), |error| self.redaction.error(error))
-            };
-            let finding = with_values(
-                self.finding(path, format!("`{path}` fails differently")),
-                describe(original),
-                describe(replayed),
-            );
-            self.report(Kind::Outcome, path, finding);
+        let message = format!(
+            "the contract of `{tool}`, which `{path}` calls, has changed since the original run"
+        );
+        Some(Difference {
+            kind: Kind::Contract,
+            path: path.clone(),
+            finding: self.finding(path, message),
+        })
+    }
+
+    fn step_end(&mut self, path: &Arc<str>, original: &StepEnd, replayed: &StepEnd) {
+        let ends = [original, replayed];
+        let [before, after] = ends.map(|end| (end.state, &end.reason, end.recovered));
+        if before != after {
+            let message = format!("`{path}` ends differently");
+            return self.report(Kind::State, path, message, ends.map(state));
+        }
+        let [before, after] = ends.map(|end| why(end.error.as_deref()));
+        if before != after {
+            let errors = ends.map(|end| match &end.error {
+                Some(error) => self.redaction.error(error),
+                None => "nothing".to_owned(),
+            });
+            let message = format!("`{path}` fails differently");
+            self.report_values(Kind::Outcome, path, message, errors);
         } else if let (Some(before), Some(after)) = (&original.output, &replayed.output)
             && before != after
         {
-            let labels: Vec<Arc<str>> = original
-                .sensitive
-                .iter()
-                .chain(&replayed.sensitive)
-                .cloned()
-                .collect();
-            let (before, after) = (
-                self.redaction.value(before, &labels),
-                self.redaction.value(after, &labels),
-            );
-            let finding = with_values(
-                self.finding(path, format!("`{path}` returns another result")),
-                before,
-                after,
-            );
-            self.report(Kind::Outcome, path, finding);
+            let sensitive = ends.map(|end| &*end.sensitive);
+            let values = self.redaction.values([before, after], sensitive);
+            let message = format!("`{path}` returns another result");
+            self.report_values(Kind::Outcome, path, message, values);
         }
     }
 
@@ -365,39 +292,27 @@ impl Comparison<'_> {
         if reported || follows {
             return;
         }
-        let call = self
-            .replayed
-            .played
-            .unanswered
-            .iter()
-            .find(|call| call.path == *path);
-        let finding = match call {
+        let mut unanswered = self.replayed.played.unanswered.iter();
+        let finding = match unanswered.find(|call| call.path == *path) {
             Some(call) => {
                 let message = format!(
                     "`{path}` calls `{}`, which the original run did not do there, so there is no answer for it",
                     call.signature.path()
                 );
-                let sensitive = self
-                    .replayed
-                    .history
-                    .steps
-                    .get(path)
-                    .and_then(|step| step.attempts.first());
-                let sensitive = sensitive
-                    .map(|attempt| attempt.sensitive.clone())
-                    .unwrap_or_default();
-                let arguments = self.redaction.value(&call.arguments, &sensitive);
-                let finding = self
-                    .finding(path, message)
-                    .note(format!("it is called with {arguments}"));
+                let step = self.replayed.history.steps.get(path);
+                let attempt = step.and_then(|step| step.attempts.first());
+                let sensitive = attempt.map_or(&[][..], |attempt| &attempt.sensitive);
+                let arguments = self.redaction.value(&call.arguments, sensitive);
+                let finding = self.finding(path, message);
+                let finding = finding.note(format!("it is called with {arguments}"));
                 finding.help("differences that follow from this are not reported")
             }
-            None => self.finding(
-                path,
-                format!("`{path}` is new: the original run has no such step"),
-            ),
+            None => {
+                let message = format!("`{path}` is new: the original run has no such step");
+                self.finding(path, message)
+            }
         };
-        self.report(Kind::New, path, finding);
+        self.add(Kind::New, path, finding);
     }
 
     fn gone_step(&mut self, path: &Arc<str>) {
@@ -406,57 +321,61 @@ impl Comparison<'_> {
             return;
         }
         let step = self.original.history.steps.get(path);
-        let tool = step
-            .and_then(|step| step.attempts.first())
-            .map(|attempt| attempt.tool.clone());
+        let attempt = step.and_then(|step| step.attempts.first());
+        let tool = attempt.map(|attempt| &attempt.tool);
         let message = match tool.filter(|tool| !tool.is_empty()) {
             Some(tool) => format!("`{path}` is missing: the original run called `{tool}` there"),
             None => format!("`{path}` is missing: the original run has this step"),
         };
         let finding = self.finding(path, message);
-        self.report(Kind::Gone, path, finding);
+        self.add(Kind::Gone, path, finding);
     }
 
     fn end(&mut self) {
-        let (original, replayed) = (&self.original.history, &self.replayed.history);
+        let histories = [&self.original.history, &self.replayed.history];
         let run: Arc<str> = "".into();
-        let why = |history: &History| {
-            history
-                .error
-                .as_ref()
-                .map(|error| (error.class.clone(), error.message.clone()))
-        };
         let state = |history: &History| history.state.unwrap_or(RunState::Running);
-        if state(original) != state(replayed) || why(original) != why(replayed) {
-            let word = |history: &History| match &history.error {
+        let [before, after] =
+            histories.map(|history| (state(history), why(history.error.as_deref())));
+        if before != after {
+            let words = histories.map(|history| match &history.error {
                 Some(error) => format!("{} with {}", state(history), self.redaction.error(error)),
                 None => state(history).to_string(),
-            };
-            let finding = with_values(
-                self.finding(&run, "the run ends differently".to_owned()),
-                word(original),
-                word(replayed),
-            );
-            self.report(Kind::End, &run, finding);
+            });
+            let message = "the run ends differently".to_owned();
+            self.report_values(Kind::End, &run, message, words);
         }
-        if original.reply != replayed.reply {
-            let (before, after) = (
-                self.redaction.json(original.reply.as_ref()),
-                self.redaction.json(replayed.reply.as_ref()),
-            );
-            let finding = Diagnostic::new(
-                &codes::tests::REPLAY_PARTS,
-                self.reply(),
-                "the reply is different",
-            );
-            self.report(Kind::Reply, &run, with_values(finding, before, after));
+        let replies = histories.map(|history| history.reply.as_ref());
+        if replies[0] != replies[1] {
+            let place = self.reply();
+            let finding =
+                Diagnostic::new(&codes::tests::REPLAY_PARTS, place, "the reply is different");
+            let replies = replies.map(|reply| self.redaction.json(reply));
+            self.found.push(Difference {
+                kind: Kind::Reply,
+                path: run,
+                finding: with_values(finding, replies),
+            });
         }
     }
 
-    fn report(&mut self, kind: Kind, path: &Arc<str>, finding: Diagnostic) {
+    /// Reports a difference with what was expected and what is the case.
+    fn report(&mut self, kind: Kind, path: &Arc<str>, message: String, [was, is]: [String; 2]) {
+        let finding = self.finding(path, message).expected(was, is);
+        self.add(kind, path, finding);
+    }
+
+    /// Reports a difference between two values, which may be secret.
+    fn report_values(&mut self, kind: Kind, path: &Arc<str>, message: String, both: [String; 2]) {
+        let finding = with_values(self.finding(path, message), both);
+        self.add(kind, path, finding);
+    }
+
+    fn add(&mut self, kind: Kind, path: &Arc<str>, finding: Diagnostic) {
+        let path = path.clone();
         self.found.push(Difference {
             kind,
-            path: path.clone(),
+            path,
             finding,
         });
     }
@@ -479,14 +398,9 @@ impl Comparison<'_> {
 
     /// Returns the span of the last reply of the plan.
     fn reply(&self) -> Span {
-        let mut replies = self
-            .plan
-            .blocks
-            .first()
-            .map(|block| block.nodes.iter().rev())
-            .into_iter()
-            .flatten();
-        let last = replies.find(|node| matches!(node.kind, NodeKind::Reply(_)));
+        let nodes = self.plan.blocks.first().map(|block| &block.nodes);
+        let mut nodes = nodes.into_iter().flatten();
+        let last = nodes.rfind(|node| matches!(node.kind, NodeKind::Reply(_)));
         last.map_or(self.plan.span, |node| node.span)
     }
 }
@@ -506,12 +420,17 @@ fn place(plan: &Plan, path: &str) -> Span {
 }
 
 /// Adds both values to a finding, or a note if they are equal once redacted.
-fn with_values(finding: Diagnostic, before: String, after: String) -> Diagnostic {
+fn with_values(finding: Diagnostic, [before, after]: [String; 2]) -> Diagnostic {
     if before == after {
         finding.note("the difference is in secret values, which are not shown")
     } else {
         finding.expected(before, after)
     }
+}
+
+/// Returns what distinguishes an error.
+fn why(error: Option<&StepError>) -> Option<(&ErrorClass, &str)> {
+    error.map(|error| (&error.class, &*error.message))
 }
 
 fn state(end: &StepEnd) -> String {

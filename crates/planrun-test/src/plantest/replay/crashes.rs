@@ -1,9 +1,10 @@
 //! The process crashes of a recorded run, which its replay repeats at the same events.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_tools::host::runtime_now;
 use tokio::time::Instant;
 
@@ -114,7 +115,7 @@ impl Crashes {
 
     /// Makes the log of the next process end where the recorded process died, if it died.
     pub fn arm(&self, log: &MemoryLog) {
-        let Some(mut crash) = self.crashes().front().cloned() else {
+        let Some(mut crash) = self.crashes.lock().front().cloned() else {
             return;
         };
         log.dies_at(move |line| Event::peek(line).is_ok_and(|event| crash.reached(&event.kind)));
@@ -131,7 +132,7 @@ impl Crashes {
 
     /// Waits after a crash until the next process resumes the run. Returns false if none did.
     pub async fn next(&self) -> bool {
-        let Some(crash) = self.crashes().pop_front() else {
+        let Some(crash) = self.crashes.lock().pop_front() else {
             return false;
         };
         match crash.next_at {
@@ -144,15 +145,10 @@ impl Crashes {
     }
 
     fn next_at(&self) -> Option<Duration> {
-        self.crashes().front().and_then(|crash| crash.next_at)
+        self.crashes.lock().front().and_then(|crash| crash.next_at)
     }
 
     async fn sleep_until(&self, moment: Duration) {
         tokio::time::sleep(moment.saturating_sub(self.elapsed())).await;
-    }
-
-    fn crashes(&self) -> MutexGuard<'_, VecDeque<Crash>> {
-        // No code panics while it holds the lock, so the data of a poisoned lock is consistent.
-        self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -58,6 +58,7 @@ pub struct StepHistory {
 }
 
 /// A call.
+#[derive(Default)]
 pub struct Attempt {
     pub tool: Arc<str>,
     /// `None` if an earlier result was reused and nothing was called.
@@ -79,10 +80,12 @@ pub struct Attempt {
 }
 
 /// The outcome of a call.
+#[derive(Default)]
 pub enum AttemptResult {
     Value(Value),
     Failed(Arc<StepError>),
     /// No end was recorded.
+    #[default]
     Open,
     /// A time limit expired before it ended.
     Cut,
@@ -264,12 +267,8 @@ impl History {
             return;
         }
         let step = path.strip_suffix(".confirm").unwrap_or(&path);
-        let asked = self
-            .asked
-            .get(step)
-            .or_else(|| self.asked.get(&path))
-            .copied()
-            .unwrap_or(at);
+        let asked = self.asked.get(step).or(self.asked.get(&path));
+        let asked = asked.copied().unwrap_or(at);
         let answered = Answered {
             at: since(self.begun_at, at),
             took: since(asked, at),
@@ -291,14 +290,10 @@ impl History {
             tool,
             arguments: Some(call.arguments),
             sensitive: paths_below(ARGUMENTS, labels),
-            outcome: AttemptResult::Open,
-            took: Duration::ZERO,
             begun_at: since(self.begun_at, begun.0),
             sent: 1,
-            lost: 0,
             begun,
-            ended: None,
-            polls: false,
+            ..Attempt::default()
         };
         match step.attempts.last_mut() {
             Some(last) if last.polls && matches!(last.outcome, AttemptResult::Open) => {
@@ -333,11 +328,7 @@ impl History {
                 self.failed(path, moment, error);
             }
             Waiting::Poll => {
-                if let Some(last) = self
-                    .steps
-                    .get_mut(path)
-                    .and_then(|step| step.attempts.last_mut())
-                {
+                if let Some(last) = self.last(path) {
                     last.polls = true;
                 }
             }
@@ -353,17 +344,9 @@ impl History {
     /// Records an earlier result that was reused, as if it had been called.
     fn reuse(&mut self, path: Arc<str>, output: Value) {
         let attempt = Attempt {
-            tool: Arc::default(),
-            arguments: None,
-            sensitive: Vec::new(),
             outcome: AttemptResult::Value(output),
-            took: Duration::ZERO,
-            begun_at: Duration::ZERO,
             sent: 1,
-            lost: 0,
-            begun: (0, 0),
-            ended: None,
-            polls: false,
+            ..Attempt::default()
         };
         self.steps.entry(path).or_default().attempts.push(attempt);
     }
@@ -373,13 +356,14 @@ impl History {
         self.ended(path, moment, AttemptResult::Failed(error));
     }
 
+    /// Returns the last call of a step.
+    fn last(&mut self, path: &str) -> Option<&mut Attempt> {
+        self.steps.get_mut(path)?.attempts.last_mut()
+    }
+
     /// Ends the pending call, if there is one.
     fn ended(&mut self, path: &str, (at, number): (i128, u64), outcome: AttemptResult) {
-        let Some(last) = self
-            .steps
-            .get_mut(path)
-            .and_then(|step| step.attempts.last_mut())
-        else {
+        let Some(last) = self.last(path) else {
             return;
         };
         if matches!(last.outcome, AttemptResult::Open) && !last.polls && last.arguments.is_some() {
@@ -398,11 +382,8 @@ impl History {
         }
         let inside = |own: &str| path.is_empty() || is_at_or_below(own, path);
         for (_, step) in self.steps.iter_mut().filter(|(own, _)| inside(own)) {
-            if let Some(last) = step
-                .attempts
-                .last_mut()
-                .filter(|last| matches!(last.outcome, AttemptResult::Open))
-            {
+            let last = step.attempts.last_mut();
+            if let Some(last) = last.filter(|last| matches!(last.outcome, AttemptResult::Open)) {
                 last.outcome = AttemptResult::Cut;
             }
         }
@@ -421,15 +402,9 @@ impl History {
         else {
             return;
         };
-        if let Some(output) = output
-            .as_ref()
-            .filter(|_| state == StepState::Completed && !recovered)
-        {
-            if self
-                .steps
-                .get(&path)
-                .is_some_and(|step| !step.attempts.is_empty())
-            {
+        let succeeded = state == StepState::Completed && !recovered;
+        if let Some(output) = output.as_ref().filter(|_| succeeded) {
+            if self.last(&path).is_some() {
                 self.ended(&path, moment, AttemptResult::Value(output.clone()));
             } else {
                 self.reuse(path.clone(), output.clone());

@@ -2,23 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Signature, Transient};
 use planrun_lang::value::Value;
 
-use super::super::world::{Call, Reaction, Response, Source, failure};
+use super::super::world::{Call, Response, Source};
 use super::crashes::Crashes;
 use super::history::{Answered, Answers, Attempt, AttemptResult, History};
 use planrun_core::journal::{StepError, SubmittedAnswer, Waiting};
 use planrun_core::run::Asking;
 use planrun_lang::call::{Answer, CallError};
 use planrun_runs::driver::Asker;
-
-/// Longer than any run waits.
-const NEVER: Duration = Duration::from_hours(24 * 365 * 100);
 
 /// The recorded answers of tools, by the paths of the steps that called them.
 pub struct RecordedAnswers {
@@ -95,28 +93,14 @@ impl Source for RecordedAnswers {
     fn answer(&self, call: &Call<'_>) -> Option<Response> {
         let calls = self.calls.get(&call.request.path)?;
         let answered = calls.get(usize::try_from(call.occurrence).ok()?)?;
-        if answered
-            .tool
-            .as_ref()
-            .is_some_and(|tool| **tool != *call.request.signature.path())
-        {
+        let signature = &call.request.signature;
+        let tool = answered.tool.as_ref();
+        if tool.is_some_and(|tool| **tool != *signature.path()) {
             return None;
         }
-        let never = || {
-            Err(failure(
-                ErrorClass::Transient(Transient::Timeout),
-                None,
-                &call.request.signature,
-            ))
-        };
-        let (outcome, delay) = answered.outcome.clone().map_or_else(
-            || (never(), NEVER),
-            |outcome| (outcome.map(Answer::Value), self.delay(answered)),
-        );
-        Some(Response {
-            reaction: Reaction::Answer(outcome),
-            delay,
-            fault: None,
+        Some(match answered.outcome.clone() {
+            Some(outcome) => Response::after(self.delay(answered), outcome.map(Answer::Value)),
+            None => Response::never(signature),
         })
     }
 
@@ -162,8 +146,7 @@ impl RecordedPeople {
 
 impl Asker for RecordedPeople {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
-        // No code panics while it holds the lock, so the data of a poisoned lock is consistent.
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = self.answers.lock();
         let next = answers.get(&asking.path).and_then(VecDeque::front).cloned();
         drop(answers);
         let Some(Answered {
@@ -192,7 +175,7 @@ impl Asker for RecordedPeople {
         Box::pin(async move {
             tokio::time::sleep(delay).await;
             // Removed only now: if the process dies before, the next one asks again.
-            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut answers = answers.lock();
             answers.get_mut(&asking.path).and_then(VecDeque::pop_front);
             Some(given)
         })

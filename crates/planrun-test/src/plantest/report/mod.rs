@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use planrun_lang::diag::render::with_facts;
+use serde::Serialize;
 
 pub use github::github;
 pub use json::json;
@@ -26,7 +27,7 @@ pub struct Report {
 }
 
 /// The tests of one file.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FileReport {
     /// Relative to the working directory of the command, with `/` as the separator.
     pub path: String,
@@ -35,7 +36,7 @@ pub struct FileReport {
 }
 
 /// One test, or one row of one.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TestReport {
     /// The name as written in the file.
     pub name: String,
@@ -44,13 +45,14 @@ pub struct TestReport {
     /// Line of the test, from 1.
     pub line: u32,
     pub status: Status,
+    #[serde(rename = "duration_ms", serialize_with = "json::milliseconds")]
     pub duration: Duration,
     /// Why the test did not pass; for a flaky test, a failure in the order in which it did not pass.
     pub failures: Vec<Failure>,
 }
 
 /// How a test ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     Passed,
@@ -63,7 +65,7 @@ pub enum Status {
 }
 
 /// One reason why a test did not pass.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Failure {
     /// One sentence without a full stop.
     pub message: String,
@@ -77,7 +79,7 @@ pub struct Failure {
 }
 
 /// Number of tests by status.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counts {
     pub tests: usize,
     pub passed: usize,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use planrun_lang::diag::render::{Appearance, numbered_diff};
 use planrun_lang::sema::test::SnapshotOf;
 use planrun_tools::host::Host;
@@ -141,7 +141,7 @@ impl<'h> Store<'h> {
             name::plan_part(plan_file),
         );
         let tests = name::test_parts(tests);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let clash = |opened: &&Opened| {
             opened.folder == folder && opened.part.to_lowercase() == part.to_lowercase()
         };
@@ -200,7 +200,7 @@ impl<'h> Store<'h> {
     }
 
     fn stray(&self) -> Result<BTreeSet<(Folder, PathBuf)>, SnapshotError> {
-        let state = self.state();
+        let state = self.state.lock();
         let mut stray = BTreeSet::new();
         let folders: BTreeSet<&Folder> = state.plans.iter().map(|opened| &opened.folder).collect();
         for folder in folders {
@@ -248,11 +248,6 @@ impl<'h> Store<'h> {
             .map(|part| part.as_os_str().to_string_lossy());
         parts.collect::<Vec<_>>().join("/")
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No code panics while it holds the lock, so the state of a poisoned lock is consistent.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl FileSnapshots<'_> {
@@ -265,7 +260,7 @@ impl FileSnapshots<'_> {
     pub fn settle(&self, place: &Place<'_>, content: &str) -> Result<Settled, SnapshotError> {
         let name = self.name(place);
         let (path, new) = (self.folder.snapshot(&name), normal(content));
-        let mut state = self.store.state();
+        let mut state = self.store.state.lock();
         let of = self.description(place);
         let earlier = state.settled.entry(key(&path)).or_insert_with(|| Earlier {
             of: of.clone(),
@@ -307,7 +302,7 @@ impl FileSnapshots<'_> {
 
     /// Records that a test was completed in all its rows: its snapshots that were not settled are unreferenced.
     pub fn finished(&self, test: &str) {
-        let mut state = self.store.state();
+        let mut state = self.store.state.lock();
         if let (Some(part), Some(opened)) = (self.tests.get(test), state.plans.get_mut(self.index))
         {
             opened.finished.insert(part.clone());

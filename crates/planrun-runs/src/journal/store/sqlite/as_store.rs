@@ -7,9 +7,7 @@ use rusqlite::OptionalExtension as _;
 
 use super::super::digest::Digest;
 use super::super::failure::{Damage, JournalError};
-use super::super::interface::{Lease, RecordedEvents, Store};
-use super::super::message::{Message, Seen};
-use super::super::pruning::{Prune, Pruned};
+use super::super::interface::{Lease, Message, Prune, Pruned, RecordedEvents, Seen, Store};
 use super::super::run_row::{Created, Filter, NewRun, RunRow};
 use super::cache::SqliteCache;
 use super::{Journal, SqliteLease};

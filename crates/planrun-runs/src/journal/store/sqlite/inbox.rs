@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use super::super::failure::JournalError;
-use super::super::message::{Message, Seen};
+use super::super::interface::{Message, Seen};
 use super::{Inner, rows};
 
 impl Inner {

@@ -4,17 +4,19 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, named_params, pa
 
 use super::super::digest::{Digest, Origin};
 use super::super::failure::{Damage, JournalError};
-use super::super::run_row::RunRow;
-use super::super::run_row::{Holder, NewRun};
-use super::granted_lease::GrantedLease;
+use super::super::run_row::{Created, Holder, NewRun, RunRow};
 use super::process::{self, Liveness};
+use super::queue::Target;
 use super::rows;
 use super::{Inner, nanos};
 
-/// The result of creating a run.
-pub(super) enum Creation {
-    New(GrantedLease),
-    Exists(Box<RunRow>),
+/// The lease of a run, as granted to this process.
+pub(super) struct GrantedLease {
+    pub target: Target,
+    /// Whether the previous driver ended without releasing the run.
+    pub after_crash: bool,
+    /// Whether the run was created with it, so that nothing has been sent to the run yet.
+    pub is_new: bool,
 }
 
 impl Inner {
@@ -23,7 +25,7 @@ impl Inner {
         &self,
         new: &NewRun<'_>,
         driver: &str,
-    ) -> Result<Creation, JournalError> {
+    ) -> Result<Created<GrantedLease>, JournalError> {
         let pinned = Digest::of(new.pinned);
         let created_at = nanos(new.at);
         let origin = Origin {
@@ -38,7 +40,7 @@ impl Inner {
             let there = rows::find(transaction, new.run).map_err(|error| self.failure(&error))?;
             if let Some((_, row)) = there {
                 if row.digest == new.digest {
-                    return Ok(Creation::Exists(Box::new(row)));
+                    return Ok(Created::Exists(Box::new(row)));
                 }
                 let (there, given) = (row.digest, new.digest);
                 return Err(JournalError::OtherInput {
@@ -52,14 +54,16 @@ impl Inner {
                 .map_err(|error| self.failure(&error))?;
             super::commit::keep(transaction, id, &pinned, new.pinned)
                 .map_err(|error| self.failure(&error))?;
-            let (run, after_crash) = (new.run.to_owned(), false);
-            Ok(Creation::New(GrantedLease {
+            let target = Target {
                 id,
-                run,
+                run: new.run.to_owned(),
                 epoch: 1,
                 last: 0,
                 head,
-                after_crash,
+            };
+            Ok(Created::New(GrantedLease {
+                target,
+                after_crash: false,
                 is_new: true,
             }))
         })
@@ -118,12 +122,15 @@ impl Inner {
                 )
                 .map_err(to_error)?;
             self.check_consistency(transaction, id, &row)?;
-            Ok(GrantedLease {
+            let target = Target {
                 id,
                 run: run.into(),
                 epoch,
                 last: row.events,
                 head: row.head,
+            };
+            Ok(GrantedLease {
+                target,
                 after_crash,
                 is_new: false,
             })

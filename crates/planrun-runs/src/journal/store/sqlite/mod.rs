@@ -4,11 +4,9 @@ mod as_store;
 mod cache;
 mod commit;
 mod commit_queue;
-mod digest_column;
 mod events;
 mod failure;
 mod file;
-mod granted_lease;
 mod inbox;
 mod lease;
 mod log;
@@ -30,8 +28,6 @@ use planrun_lang::protocol::run_id_fault;
 use planrun_tools::host::Host;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use granted_lease::GrantedLease;
-
 pub use events::Events;
 pub use queue::{Durable, Summary};
 pub use sqlite_lease::SqliteLease;
@@ -41,7 +37,7 @@ use super::failure::{Damage, JournalError};
 use super::nanos;
 use super::run_row::{Created, NewRun, RunRow};
 use commit_queue::CommitQueue;
-use lease::Creation;
+use lease::GrantedLease;
 use process::Machine;
 use writer_thread::WriterThread;
 
@@ -191,8 +187,8 @@ impl Journal {
         }
         let driver = self.inner.driver_id(new.run)?;
         match self.inner.create_row(new, &driver)? {
-            Creation::New(lease) => self.begin(lease).map(Created::New),
-            Creation::Exists(row) => Ok(Created::Exists(row)),
+            Created::New(lease) => self.begin(lease).map(Created::New),
+            Created::Exists(row) => Ok(Created::Exists(row)),
         }
     }
 

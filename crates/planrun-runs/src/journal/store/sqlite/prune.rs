@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, params};
 
 use super::super::failure::JournalError;
-use super::super::pruning::{Prune, Pruned};
+use super::super::interface::{Prune, Pruned};
 use super::super::run_row::RunRow;
 use super::rows;
 use super::{Inner, commit, nanos};

@@ -16,7 +16,6 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 use super::super::digest::Digest;
 use super::super::failure::JournalError;
-use super::granted_lease::GrantedLease;
 
 /// Number of pending bytes beyond which drivers have to wait. Small in tests, so that they reach it.
 const MAX_WAITING: usize = if cfg!(test) { 8 } else { 64 << 20 };
@@ -109,18 +108,6 @@ pub(super) struct Target {
     /// Number of the last event on disk, and the chain value after it.
     pub last: u64,
     pub head: Digest,
-}
-
-impl From<GrantedLease> for Target {
-    fn from(lease: GrantedLease) -> Self {
-        Self {
-            id: lease.id,
-            run: lease.run,
-            epoch: lease.epoch,
-            last: lease.last,
-            head: lease.head,
-        }
-    }
 }
 
 /// The work of the writer for one run.

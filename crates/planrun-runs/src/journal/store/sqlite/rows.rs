@@ -1,9 +1,10 @@
 //! The rows of runs, and lists of runs.
 
 use planrun_lang::protocol::RunState;
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, Value, ValueRef};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params_from_iter};
 
+use super::super::digest::Digest;
 use super::super::failure::JournalError;
 use super::super::run_row::{Filter, Holder, RunInfo, RunRow};
 use super::Inner;
@@ -156,6 +157,23 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         head: row.get(15)?,
         holder,
     })
+}
+
+/// A hash is a column of 32 bytes.
+impl ToSql for Digest {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Blob(&self.0)))
+    }
+}
+
+impl FromSql for Digest {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        value
+            .as_blob()?
+            .try_into()
+            .map(Self)
+            .map_err(|_| FromSqlError::InvalidType)
+    }
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use tokio::sync::watch;
 
 use super::super::digest::Digest;
 use super::super::failure::JournalError;
-use super::super::message::Message;
+use super::super::interface::Message;
 use super::Inner;
 use super::commit_queue::CommitQueue;
-use super::granted_lease::GrantedLease;
+use super::lease::GrantedLease;
 use super::queue::{Batch, Durable, Summary};
 
 /// Maximum number of events of a run: 32 bits of a segment's row id hold the event number.
@@ -39,28 +39,20 @@ pub struct SqliteLease {
 
 impl SqliteLease {
     pub(super) fn new(journal: Arc<Inner>, commits: Arc<CommitQueue>, lease: GrantedLease) -> Self {
-        let (id, run, last, after_crash) =
-            (lease.id, lease.run.clone(), lease.last, lease.after_crash);
-        let seen = lease.is_new.then_some(0);
-        let registration = commits.queue.register(lease.into());
-        let (key, durable, newest_message) = (
-            registration.key,
-            registration.durable,
-            registration.newest_message,
-        );
-        let batch = Batch::default();
+        let (id, run, last) = (lease.target.id, lease.target.run.clone(), lease.target.last);
+        let registration = commits.queue.register(lease.target);
         Self {
             journal,
             commits,
-            key,
+            key: registration.key,
             id,
             run,
-            after_crash,
+            after_crash: lease.after_crash,
             last,
-            batch,
-            durable,
-            newest_message,
-            seen,
+            batch: Batch::default(),
+            durable: registration.durable,
+            newest_message: registration.newest_message,
+            seen: lease.is_new.then_some(0),
             misused: None,
         }
     }
