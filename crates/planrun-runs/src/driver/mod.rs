@@ -3,6 +3,7 @@
 mod attempt;
 mod context;
 mod early;
+mod in_flight;
 mod observer;
 mod peer_question;
 mod result_cache;

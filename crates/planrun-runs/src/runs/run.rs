@@ -403,6 +403,12 @@ impl Run {
     /// Drives the run until it ends or is suspended, and releases it. If the run had already ended, returns its
     /// recorded outcome. If the run is a deferred call, its result file is updated.
     ///
+    /// To suspend a run, cancel [`ResumeOptions::cancel`] and wait for the outcome. Dropping the future instead also
+    /// tells every call in flight to stop, and leaves the run as if its process had died. In the background, the lease
+    /// of the run is kept for the few seconds until its effects in flight have ended, so that none of them is repeated
+    /// while it is still happening; until then [`Planrun::resume`] returns an error of the kind
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy).
+    ///
     /// # Errors
     /// Returns an error if the mock server cannot be started, if a resumed run needs a server next that cannot be used,
     /// or if the record of the run cannot be used.

@@ -1,0 +1,137 @@
+//! Programs that embed the library: with tools and askers of their own, and with futures that they drop early.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+
+use planrun::tool::{self, CallError};
+use planrun_core::journal::SubmittedAnswer;
+use planrun_core::run::Asking;
+use planrun_lang::protocol::RunState;
+use planrun_runs::driver::{Answering, Asker, Silence};
+use planrun_runs::runs::{
+    Addressee, CheckedPlan, ErrorKind, PlanText, Planrun, ResumeOptions, Run, RunOptions,
+};
+use planrun_tools::tools::Tool;
+use serde_json::{Map, Value as Json, json};
+use tempfile::TempDir;
+
+fn plan(planrun: &Planrun, text: &str) -> CheckedPlan {
+    let checked = planrun.check(PlanText::new("a.plan", text)).unwrap();
+    checked.plan(None).unwrap()
+}
+
+fn start(planrun: &Planrun, text: &str, drive: ResumeOptions) -> Run {
+    let plan = plan(planrun, text);
+    let inputs = plan.inputs(Map::new()).unwrap();
+    let options = RunOptions {
+        id: Some("r".to_owned()),
+        drive,
+        ..RunOptions::default()
+    };
+    planrun.start(&plan, inputs, options).unwrap()
+}
+
+fn asked_by(asker: impl Asker + 'static) -> ResumeOptions {
+    let answering = Answering {
+        asker: Some(Arc::new(asker)),
+        ..Answering::default()
+    };
+    ResumeOptions {
+        answering,
+        ..ResumeOptions::default()
+    }
+}
+
+/// Returns the state and the error of the driven run.
+async fn end(run: Run) -> (RunState, String) {
+    let outcome = run.drive(&mut Silence).await.unwrap().outcome;
+    let error = outcome.error.map(|error| error.to_string());
+    (outcome.state, error.unwrap_or_default())
+}
+
+/// Resumes the run as soon as no other driver holds it.
+async fn resumed(planrun: &Planrun) -> Run {
+    loop {
+        match planrun.resume("r", ResumeOptions::default()) {
+            Ok(run) => return run,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Busy, "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// How often the calls of a slow tool have begun and ended, and how many of them went on at once.
+#[derive(Default)]
+struct Counts {
+    begun: AtomicU32,
+    ended: AtomicU32,
+    most: AtomicU32,
+}
+
+/// Returns an engine whose tool `shop.pay` takes half a second.
+fn with_slow_tool(folder: &TempDir, effect: &str, counts: &Arc<Counts>) -> Planrun {
+    let counts = counts.clone();
+    let pay = tool::from_async(&format!("tool shop.pay() -> int {effect}"), move |_: Json| {
+        let counts = counts.clone();
+        async move {
+            let begun = counts.begun.fetch_add(1, SeqCst) + 1;
+            counts
+                .most
+                .fetch_max(begun - counts.ended.load(SeqCst), SeqCst);
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            counts.ended.fetch_add(1, SeqCst);
+            Ok::<_, CallError>(1)
+        }
+    });
+    Planrun::open(folder.path())
+        .unwrap()
+        .with_tools([pay.unwrap()])
+}
+
+const PAY: &str = "use shop\nplan a() -> int {\n    policy { on_failure: pause }\n    step s = shop.pay()\n    reply s\n}\n";
+
+/// Drives the run until its call has begun, and drops the future then.
+async fn drop_during_call(run: Run, counts: &Counts) {
+    let begun = async {
+        while counts.begun.load(SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        _ = run.drive(&mut Silence) => panic!("the call takes longer"),
+        () = begun => {}
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_an_effect_before_it_has_ended_although_its_driver_was_dropped() {
+    let (folder, counts) = (tempfile::tempdir().unwrap(), Arc::default());
+    let planrun = with_slow_tool(&folder, "effect", &counts);
+    let run = start(&planrun, PAY, ResumeOptions::default());
+    drop_during_call(run, &counts).await;
+    let held = planrun.resume("r", ResumeOptions::default()).err().unwrap();
+    assert_eq!(held.kind(), ErrorKind::Busy, "{held}");
+    let (state, _) = end(resumed(&planrun).await).await;
+    assert_eq!(state, RunState::Paused);
+    assert_eq!(counts.ended.load(SeqCst), 1, "whoever looks now sees it");
+    let happened = SubmittedAnswer::new("s", json!({ "happened": true, "value": 1 }));
+    planrun.answer(Addressee::Run("r"), &[happened]).unwrap();
+    assert_eq!(end(resumed(&planrun).await).await.0, RunState::Completed);
+    assert_eq!(counts.begun.load(SeqCst), 1);
+}
+
+#[tokio::test]
+async fn an_idempotent_call_is_not_repeated_at_once_when_its_driver_was_dropped() {
+    let (folder, counts) = (tempfile::tempdir().unwrap(), Arc::default());
+    let planrun = with_slow_tool(&folder, "idempotent", &counts);
+    let run = start(&planrun, PAY, ResumeOptions::default());
+    drop_during_call(run, &counts).await;
+    assert_eq!(end(resumed(&planrun).await).await.0, RunState::Completed);
+    assert_eq!(
+        (counts.begun.load(SeqCst), counts.most.load(SeqCst)),
+        (2, 1)
+    );
+}
+
