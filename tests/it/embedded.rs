@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
 use planrun::tool::{self, CallError};
-use planrun_core::journal::SubmittedAnswer;
+use planrun_core::journal::{StepError, SubmittedAnswer};
 use planrun_core::run::Asking;
 use planrun_lang::protocol::RunState;
 use planrun_runs::driver::{Answering, Asker, Silence};
@@ -44,11 +44,16 @@ fn asked_by(asker: impl Asker + 'static) -> ResumeOptions {
     }
 }
 
-/// Returns the state and the error of the driven run.
+/// Returns the state and the error of the driven run, with its causes.
 async fn end(run: Run) -> (RunState, String) {
     let outcome = run.drive(&mut Silence).await.unwrap().outcome;
-    let error = outcome.error.map(|error| error.to_string());
-    (outcome.state, error.unwrap_or_default())
+    let mut error = outcome.error.as_deref();
+    let mut text = String::new();
+    while let Some(StepError { class, message, .. }) = error {
+        text.push_str(&format!("{class}: {message}\n"));
+        error = error.and_then(|error| error.cause.as_deref());
+    }
+    (outcome.state, text)
 }
 
 /// Resumes the run as soon as no other driver holds it.
@@ -133,5 +138,40 @@ async fn an_idempotent_call_is_not_repeated_at_once_when_its_driver_was_dropped(
         (counts.begun.load(SeqCst), counts.most.load(SeqCst)),
         (2, 1)
     );
+}
+
+/// Returns an engine with a tool that panics as soon as it is called, and one that panics during its call.
+fn with_panicking_tools(folder: &TempDir, effect: &str) -> Planrun {
+    let soon = tool::from_fn(&format!("tool x.soon() -> int {effect}"), |_: Json| {
+        assert!(std::hint::black_box(false), "a bug");
+        Ok::<_, CallError>(1)
+    });
+    let later = tool::from_async(&format!("tool x.later() -> int {effect}"), |_: Json| async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(std::hint::black_box(false), "a bug");
+        Ok::<_, CallError>(1)
+    });
+    let tools: [Tool; 2] = [soon.unwrap(), later.unwrap()];
+    Planrun::in_memory(folder.path()).unwrap().with_tools(tools)
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_fails_its_step_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    for tool in ["soon", "later"] {
+        for (effect, class) in [("read", "internal"), ("effect", "unknown_outcome")] {
+            let planrun = with_panicking_tools(&folder, effect);
+            let text = format!(
+                "use x\nplan a() -> int {{\n    step s = x.{tool}()\n    reply s\n}}\n"
+            );
+            let (state, error) = end(start(&planrun, &text, ResumeOptions::default())).await;
+            assert_eq!(state, RunState::Failed, "{tool} {effect}");
+            assert!(
+                error.starts_with(class) && error.contains("has panicked: a bug"),
+                "{tool} {effect}: {error}"
+            );
+            assert!(!planrun.run("r").unwrap().driven);
+        }
+    }
 }
 
