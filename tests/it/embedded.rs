@@ -175,3 +175,103 @@ async fn a_tool_that_panics_fails_its_step_and_nothing_else() {
     }
 }
 
+const ASK: &str = "plan a() -> int {\n    step f = input \"How many?\" -> { n: int }\n    reply f.n\n}\n";
+
+/// An asker that panics when it is called, or while it waits for the answer.
+struct Panicking {
+    at_once: bool,
+}
+
+impl Asker for Panicking {
+    fn ask(&self, _: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
+        assert!(!self.at_once, "a bug");
+        Box::pin(async { panic!("a bug") })
+    }
+}
+
+#[tokio::test]
+async fn an_asker_that_panics_has_not_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    for at_once in [true, false] {
+        let planrun = Planrun::in_memory(folder.path()).unwrap();
+        let run = start(&planrun, ASK, asked_by(Panicking { at_once }));
+        assert_eq!(end(run).await.0, RunState::Paused);
+        let answer = SubmittedAnswer::new("f", json!({ "n": 2 }));
+        planrun.answer(Addressee::Run("r"), &[answer]).unwrap();
+        assert_eq!(end(resumed(&planrun).await).await.0, RunState::Completed);
+    }
+}
+
+/// Counts the futures that wait for an answer, which never comes.
+#[derive(Clone, Default)]
+struct Silent(Arc<AtomicU32>);
+
+/// One of them.
+struct Waiting(Arc<AtomicU32>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+impl Asker for Silent {
+    fn ask(&self, _: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
+        self.0.fetch_add(1, SeqCst);
+        let waiting = Waiting(self.0.clone());
+        Box::pin(async move {
+            let _waiting = waiting;
+            std::future::pending().await
+        })
+    }
+}
+
+/// Waits until this many questions are being asked.
+async fn asked(waiting: &AtomicU32, count: u32) {
+    while waiting.load(SeqCst) != count {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_is_closed_is_no_longer_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    for expires in [" within 100ms recover expired => { n: 1 }", ""] {
+        let text = format!(
+            "plan a() -> int {{
+    step f = input \"How many?\" -> {{ n: int }}{expires}
+    step pause = wait 30s
+    step g = input \"And how many?\" -> {{ n: int }}
+    reply g.n
+}}"
+        );
+        let planrun = Planrun::in_memory(folder.path()).unwrap();
+        let asker = Silent::default();
+        let (drive, waiting) = (asked_by(asker.clone()), asker.0);
+        let token = drive.cancel.clone();
+        let run = tokio::spawn(end(start(&planrun, &text, drive)));
+        asked(&waiting, 1).await;
+        if expires.is_empty() {
+            let answer = SubmittedAnswer::new("f", json!({ "n": 1 }));
+            planrun.answer(Addressee::Run("r"), &[answer]).unwrap();
+        }
+        asked(&waiting, 0).await;
+        assert!(!run.is_finished(), "it waits for half a minute");
+        token.cancel();
+        assert_eq!(run.await.unwrap().0, RunState::Paused);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_asked_for_a_run_that_is_not_driven_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let planrun = Planrun::in_memory(folder.path()).unwrap();
+    let asker = Silent::default();
+    let (drive, waiting) = (asked_by(asker.clone()), asker.0);
+    let token = drive.cancel.clone();
+    let run = tokio::spawn(end(start(&planrun, ASK, drive)));
+    asked(&waiting, 1).await;
+    token.cancel();
+    assert_eq!(run.await.unwrap().0, RunState::Paused);
+    asked(&waiting, 0).await;
+}

@@ -118,7 +118,8 @@ impl Steps {
         self.reply_to_peer(ctx, at, PeerReply::from(answer.value.clone()));
     }
 
-    fn note_peer_answer(&mut self, ctx: &Context, at: NodeRef, answer: &Answer) {
+    fn note_peer_answer(&mut self, ctx: &mut Context, at: NodeRef, answer: &Answer) {
+        self.people.stop_asking(ctx, &answer.path);
         let moment = ctx.outbox.wall_time();
         self.people.questions.answered(answer, moment);
         self.people.note_answered(at, Waiting::Peer, answer);
@@ -159,7 +160,7 @@ impl Steps {
     }
 
     /// Forgets the questions of a peer when the step of its call no longer needs answers.
-    pub(super) fn forget_peer(&mut self, ctx: &Context, at: NodeRef) {
+    pub(super) fn forget_peer(&mut self, ctx: &mut Context, at: NodeRef) {
         if !self.peers.is_empty() {
             self.close_peer_question(ctx, at);
             self.peers.settled(at);
@@ -167,9 +168,10 @@ impl Steps {
     }
 
     /// Withdraws the open question of a peer whose attempt has ended.
-    pub(super) fn close_peer_question(&mut self, ctx: &Context, at: NodeRef) {
-        if self.peers.close(at) {
+    pub(super) fn close_peer_question(&mut self, ctx: &mut Context, at: NodeRef) {
+        if let Some(question) = self.peers.close(at) {
             let path = ctx.tree.own_path(at);
+            self.people.stop_asking(ctx, &question.path(&path));
             self.people.questions.close(&path, false);
             self.people.note_closed(at, QuestionStatus::Withdrawn);
         }

@@ -79,10 +79,9 @@ impl Peers {
         }
     }
 
-    /// Closes the open question of a call's peer. Returns false if there is none.
-    pub(super) fn close(&mut self, at: NodeRef) -> bool {
-        let conversation = self.conversations.get_mut(&at);
-        conversation.is_some_and(|conversation| conversation.open.take().is_some())
+    /// Closes the open question of a call's peer, and returns it.
+    pub(super) fn close(&mut self, at: NodeRef) -> Option<Arc<Question>> {
+        self.conversations.get_mut(&at)?.open.take()
     }
 
     /// Takes the attempt that waits for the reply.

@@ -1,5 +1,6 @@
 //! Drives runs: a driver carries out the commands of the state machine of a run.
 
+mod askings;
 mod attempt;
 mod context;
 mod early;

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
+use super::askings::Askings;
 use super::attempt::{Attempt, DriverMessage, MAX_MESSAGES, unknown_place};
 use super::context::{Asker, Context};
 use super::in_flight::InFlight;
@@ -55,6 +56,7 @@ struct Driver<'a> {
     observer: &'a mut dyn Observer,
     in_flight: InFlight,
     asker: Option<Arc<dyn Asker>>,
+    askings: Askings,
     cancel: CancellationToken,
     /// Inputs that the run has not handled yet.
     inputs: VecDeque<Input>,
@@ -106,6 +108,7 @@ impl<'a> Driver<'a> {
             observer: context.observer,
             in_flight: InFlight::new(context.log),
             asker: context.answering.asker,
+            askings: Askings::default(),
             cancel: context.cancel,
             inputs: VecDeque::new(),
             commands: Vec::new(),
@@ -210,6 +213,7 @@ impl<'a> Driver<'a> {
                 }
             }
             Command::Ask(asking) => self.ask(asking),
+            Command::StopAsking(path) => self.askings.stop(&path),
             Command::Refuse(error) => self.observer.refused(&error),
             Command::Reached {
                 program,
@@ -313,13 +317,8 @@ impl<'a> Driver<'a> {
     fn ask(&mut self, asking: Asking) {
         match &self.asker {
             Some(asker) => {
-                let (answer, sender) = (asker.ask(asking.clone()), self.in_flight.sender.clone());
-                tokio::spawn(async move {
-                    let given = answer.await;
-                    let message = DriverMessage::Input(Input::Asked { asking, given });
-                    // The receiver is closed only when the run has ended.
-                    let _ = sender.send(message).await;
-                });
+                let sender = self.in_flight.sender.clone();
+                self.askings.ask(&**asker, asking, sender);
             }
             None => self.inputs.push_back(Input::Asked {
                 asking,
@@ -363,6 +362,15 @@ impl<'a> Driver<'a> {
                     prefilled: asked.prefilled(),
                 });
                 self.asks.insert(call, asked);
+            }
+            DriverMessage::Replied {
+                number,
+                asking,
+                given,
+            } => {
+                if self.askings.close(&asking.path, number) {
+                    self.inputs.push_back(Input::Asked { asking, given });
+                }
             }
             DriverMessage::Input(input) => {
                 if let Input::CallEnded { call, .. } = &input {
