@@ -9,6 +9,7 @@ use planrun::tool::{self, CallError};
 use planrun_core::journal::{StepError, SubmittedAnswer};
 use planrun_core::run::Asking;
 use planrun_lang::protocol::RunState;
+use planrun_lang::value::Value;
 use planrun_runs::driver::{Answering, Asker, Silence};
 use planrun_runs::runs::{
     Addressee, CheckedPlan, ErrorKind, PlanText, Planrun, ResumeOptions, Run, RunOptions,
@@ -16,6 +17,8 @@ use planrun_runs::runs::{
 use planrun_tools::tools::Tool;
 use serde_json::{Map, Value as Json, json};
 use tempfile::TempDir;
+
+use crate::mcp;
 
 fn plan(planrun: &Planrun, text: &str) -> CheckedPlan {
     let checked = planrun.check(PlanText::new("a.plan", text)).unwrap();
@@ -78,18 +81,21 @@ struct Counts {
 /// Returns an engine whose tool `shop.pay` takes half a second.
 fn with_slow_tool(folder: &TempDir, effect: &str, counts: &Arc<Counts>) -> Planrun {
     let counts = counts.clone();
-    let pay = tool::from_async(&format!("tool shop.pay() -> int {effect}"), move |_: Json| {
-        let counts = counts.clone();
-        async move {
-            let begun = counts.begun.fetch_add(1, SeqCst) + 1;
-            counts
-                .most
-                .fetch_max(begun - counts.ended.load(SeqCst), SeqCst);
-            tokio::time::sleep(Duration::from_millis(500)).await;
-            counts.ended.fetch_add(1, SeqCst);
-            Ok::<_, CallError>(1)
-        }
-    });
+    let pay = tool::from_async(
+        &format!("tool shop.pay() -> int {effect}"),
+        move |_: Json| {
+            let counts = counts.clone();
+            async move {
+                let begun = counts.begun.fetch_add(1, SeqCst) + 1;
+                counts
+                    .most
+                    .fetch_max(begun - counts.ended.load(SeqCst), SeqCst);
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                counts.ended.fetch_add(1, SeqCst);
+                Ok::<_, CallError>(1)
+            }
+        },
+    );
     Planrun::open(folder.path())
         .unwrap()
         .with_tools([pay.unwrap()])
@@ -146,11 +152,14 @@ fn with_panicking_tools(folder: &TempDir, effect: &str) -> Planrun {
         assert!(std::hint::black_box(false), "a bug");
         Ok::<_, CallError>(1)
     });
-    let later = tool::from_async(&format!("tool x.later() -> int {effect}"), |_: Json| async {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-        assert!(std::hint::black_box(false), "a bug");
-        Ok::<_, CallError>(1)
-    });
+    let later = tool::from_async(
+        &format!("tool x.later() -> int {effect}"),
+        |_: Json| async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            assert!(std::hint::black_box(false), "a bug");
+            Ok::<_, CallError>(1)
+        },
+    );
     let tools: [Tool; 2] = [soon.unwrap(), later.unwrap()];
     Planrun::in_memory(folder.path()).unwrap().with_tools(tools)
 }
@@ -161,9 +170,8 @@ async fn a_tool_that_panics_fails_its_step_and_nothing_else() {
     for tool in ["soon", "later"] {
         for (effect, class) in [("read", "internal"), ("effect", "unknown_outcome")] {
             let planrun = with_panicking_tools(&folder, effect);
-            let text = format!(
-                "use x\nplan a() -> int {{\n    step s = x.{tool}()\n    reply s\n}}\n"
-            );
+            let text =
+                format!("use x\nplan a() -> int {{\n    step s = x.{tool}()\n    reply s\n}}\n");
             let (state, error) = end(start(&planrun, &text, ResumeOptions::default())).await;
             assert_eq!(state, RunState::Failed, "{tool} {effect}");
             assert!(
@@ -175,7 +183,8 @@ async fn a_tool_that_panics_fails_its_step_and_nothing_else() {
     }
 }
 
-const ASK: &str = "plan a() -> int {\n    step f = input \"How many?\" -> { n: int }\n    reply f.n\n}\n";
+const ASK: &str =
+    "plan a() -> int {\n    step f = input \"How many?\" -> { n: int }\n    reply f.n\n}\n";
 
 /// An asker that panics when it is called, or while it waits for the answer.
 struct Panicking {
@@ -274,4 +283,32 @@ async fn nothing_is_asked_for_a_run_that_is_not_driven_any_more() {
     token.cancel();
     assert_eq!(run.await.unwrap().0, RunState::Paused);
     asked(&waiting, 0).await;
+}
+
+/// A server keeps state from one call to the next, such as a transaction.
+#[tokio::test]
+async fn each_run_of_a_plan_keeps_its_servers_until_its_own_end() {
+    const TEXT: &str = "use notes\n
+plan a(pause: duration) -> bool {
+    step one = notes.process()
+    step waited = wait pause
+    step two = notes.process()
+    reply one == two
+}\n";
+    let Some(place) = mcp::served("process.py", &[], TEXT) else {
+        return;
+    };
+    let locked = mcp::run(&place, &["tools", "lock", "--accept", "all"]);
+    assert_eq!(locked.status, 0, "{locked:?}");
+    let planrun = Planrun::open(place.path()).unwrap();
+    let plan = plan(&planrun, TEXT);
+    let run = |pause: &str| {
+        let inputs = Map::from_iter([("pause".to_owned(), json!(pause))]);
+        let inputs = plan.inputs(inputs).unwrap();
+        let run = planrun.start(&plan, inputs, RunOptions::default()).unwrap();
+        async { run.drive(&mut Silence).await.unwrap().outcome.reply }
+    };
+    let replies = tokio::join!(run("100ms"), run("1s"));
+    let same = Some(Value::Bool(true));
+    assert_eq!(replies, (same.clone(), same));
 }

@@ -184,7 +184,7 @@ impl Job {
         let prefetch = std::mem::take(&mut self.prefetch);
         let tools = match &mock {
             Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
-            None => prefetch.tools(&self.workspace).clone(),
+            None => prefetch.take_tools(&self.workspace),
         };
         let mut secrets = tools.secrets();
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));

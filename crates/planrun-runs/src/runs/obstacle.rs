@@ -67,7 +67,7 @@ impl Job {
     /// Connects to the servers that the run is certain to call before it has changed anything. Returns why one of them
     /// cannot be used.
     pub(super) async fn connect(&mut self) -> Option<String> {
-        let catalog = self.prefetch.tools(&self.workspace).clone();
+        let catalog = self.prefetch.tools(&self.workspace);
         // One tool of each server.
         let mut tools: BTreeMap<Arc<str>, Arc<Signature>> = BTreeMap::new();
         for next in self.next_calls() {
