@@ -472,17 +472,23 @@ impl<'a> Driver<'a> {
         self.in_flight.receiver.close();
         self.read_clocks();
         let mut commands = Vec::new();
+        let mut inputs = self.inputs.iter();
+        let is_behind = inputs.any(|input| matches!(input, Input::Message(_)));
+        let is_behind = is_behind || self.run.leaves_messages();
         let mut outcome = self.run.conclude(self.now, &mut commands);
         for command in commands {
             self.carry_out(command);
         }
         self.cache.close().await;
         self.toolbox.close().await;
-        if let Some(log) = self.in_flight.log.take()
-            && let Err(broken) = log.release().await
-        {
-            outcome.pause();
-            outcome.interruption = Some(Interruption::Journal(broken));
+        if let Some(log) = self.in_flight.log.take() {
+            match log.release().await {
+                Ok(is_unread) => outcome.is_behind = is_behind || is_unread,
+                Err(broken) => {
+                    outcome.pause();
+                    outcome.interruption = Some(Interruption::Journal(broken));
+                }
+            }
         }
         if self.written >= MANY_EVENTS {
             let run = self.run;

@@ -7,7 +7,8 @@ use super::{Error, Planrun};
 pub enum Delivery {
     /// A process has taken all of them, or the run has ended.
     Taken,
-    /// The process that drives the run has not taken all of them yet. If it is suspending the run, it takes none.
+    /// The process that drives the run has not taken all of them yet. If it was asked to stop, it leaves them to the next
+    /// one.
     Driven,
     /// No process drives the run. The next one takes them.
     Unread,
