@@ -112,7 +112,7 @@ use planrun_tools::host::Host;
 use planrun_tools::project::{Location, check_own_folder, journal_file, make_own_folder};
 use planrun_tools::tools::{ServerPool, Tool};
 
-use crate::journal::store::{Journal as JournalFile, MemoryStore, Settings, Store};
+use crate::journal::store::{Journal as JournalFile, JournalError, MemoryStore, Settings, Store};
 
 /// A project, and the journal of its runs. Clones share both, and any number of runs can be driven at once.
 #[derive(Clone)]
@@ -292,6 +292,20 @@ impl Shared {
             takes_runs: false,
         });
         Ok(journal)
+    }
+
+    /// As [`Self::journal`]; `None` if no plan was run here yet.
+    fn existing_journal(&self) -> Result<Option<Journal>, Error> {
+        match self.journal() {
+            Err(Error::Journal(JournalError::Absent { .. })) => Ok(None),
+            journal => journal.map(Some),
+        }
+    }
+
+    /// Returns the journal of a run, given by its id or a prefix of it. Without a journal, there is no such run.
+    fn journal_of(&self, run: &str) -> Result<Journal, Error> {
+        let missing = || JournalError::NotFound { run: run.into() }.into();
+        self.existing_journal()?.ok_or_else(missing)
     }
 
     fn check_own_folder(&self) -> Result<(), Error> {

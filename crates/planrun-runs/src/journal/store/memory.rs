@@ -258,10 +258,10 @@ impl Store for MemoryStore {
         let content = self.content();
         let passes = |row: &&RunRow| {
             filter.plan.as_ref().is_none_or(|plan| row.plan == *plan)
-                && (filter.states.is_empty()
+                && (filter.states.is_empty() && !filter.pending
                     || row
                         .state
-                        .is_some_and(|state| filter.states.contains(&state)))
+                        .map_or(filter.pending, |state| filter.states.contains(&state)))
                 && filter.since.is_none_or(|since| row.created_at >= since)
                 && filter
                     .due
