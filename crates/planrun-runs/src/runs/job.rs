@@ -111,6 +111,7 @@ impl Job {
         let mut findings = checked.diagnostics.iter();
         let error = findings.find(|found| found.is_error() && damaged.is_some());
         let broken = error.map(|found| found.message.clone());
+        let broken = broken.or_else(|| workspace.changed_contract(&plan, &pinned.own_contracts));
         Ok(Self {
             workspace: Arc::new(workspace),
             prefetch: Prefetch::default(),
@@ -155,6 +156,7 @@ impl Job {
         pinned.base.clone_from(&self.base);
         pinned.confined = workspace.confined.is_some();
         pinned.within = workspace.confined.clone().unwrap_or_default();
+        pinned.own_contracts = workspace.own_contracts(&plan.plan);
         let new = NewRun {
             run: &self.run,
             plan: &plan.plan.name,

@@ -182,8 +182,8 @@ impl Planrun {
     /// Adds tools that are written in Rust. A tool replaces one of the same name in the project. Plans are checked
     /// against their contracts, and runs that this value starts or resumes call them.
     ///
-    /// A run is not bound to the implementation of these tools. To resume it, tools with these contracts must be added
-    /// again.
+    /// A run is not bound to the implementation of these tools, but to the contracts of those that its plan calls. To
+    /// resume it, tools with the same contracts must be added again.
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
         self.own_tools = self.own_tools.iter().cloned().chain(tools).collect();

@@ -292,6 +292,7 @@ impl ReplayState {
             trial: sent.trial,
             attempts: step.attempts,
             again: sent.again,
+            effect: sent.effect,
             used: before.map(|call| call.used).unwrap_or_default(),
             key: sent.key,
             arguments: sent.arguments,

@@ -23,7 +23,8 @@ use crate::run::schedule::Timer;
 use crate::run::sensitive::in_arguments;
 
 impl Calls {
-    /// Begins a recorded call with its arguments and its key, in its recorded phase.
+    /// Begins a recorded call with its arguments and its key, in its recorded phase. If the class of its tool has
+    /// changed since it was sent, the stricter one counts: what was sent as an effect is not repeated.
     pub(in crate::run) fn begin_recorded(
         &mut self,
         ctx: &mut Context,
@@ -32,6 +33,7 @@ impl Calls {
         path: Arc<str>,
         recorded: RecordedCall,
     ) {
+        let effect = effect.max(recorded.effect);
         self.note_recorded(ctx, at, effect, &recorded);
         if !recorded.key.is_empty() {
             self.approvals.note_used(at, recorded.execution);
