@@ -12,7 +12,8 @@ use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
 use planrun_runs::driver::{Answering, Asker, Silence};
 use planrun_runs::runs::{
-    Addressee, CheckedPlan, ErrorKind, PlanText, Planrun, ResumeOptions, Run, RunOptions,
+    Addressee, CancelOptions, CheckedPlan, ErrorKind, EventOptions, PlanText, Planrun, RecordedRun,
+    ResumeOptions, Run, RunFilter, RunOptions, RunSummary,
 };
 use planrun_tools::tools::Tool;
 use serde_json::{Map, Value as Json, json};
@@ -110,8 +111,9 @@ async fn drop_during_call(run: Run, counts: &Counts) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
+    let mut nobody = Silence;
     tokio::select! {
-        _ = run.drive(&mut Silence) => panic!("the call takes longer"),
+        _ = run.drive(&mut nobody) => panic!("the call takes longer"),
         () = begun => {}
     }
 }
@@ -311,4 +313,141 @@ plan a(pause: duration) -> bool {
     let replies = tokio::join!(run("100ms"), run("1s"));
     let same = Some(Value::Bool(true));
     assert_eq!(replies, (same.clone(), same));
+}
+
+const SIGNAL: &str = "plan a() -> int {
+    step f = input \"How many?\" -> { n: int }
+    listener stop on signal \"stop\" { let noted = 1 }
+    reply f.n
+}\n";
+
+/// Another process reads the journal only now and then, so it can miss a message until it has released the run.
+#[tokio::test]
+async fn a_run_that_is_cancelled_before_it_is_driven_or_while_it_is_suspended_is_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let planrun = Planrun::open(folder.path()).unwrap();
+    let other = Planrun::open(folder.path()).unwrap();
+    let plan = plan(&planrun, SIGNAL);
+    for (number, sender) in [&planrun, &other].into_iter().cycle().take(10).enumerate() {
+        let id = format!("r{number}");
+        let options = RunOptions {
+            id: Some(id.clone()),
+            ..RunOptions::default()
+        };
+        let inputs = plan.inputs(Map::new()).unwrap();
+        let run = planrun.start(&plan, inputs, options).unwrap();
+        let (cancel, drive) = (CancelOptions::default(), ResumeOptions::default());
+        let to_drive = sender.cancel(&id, cancel, drive).unwrap();
+        assert!(to_drive.is_none(), "{id} is held by `run`");
+        assert_eq!(end(run).await.0, RunState::Cancelled, "{id}");
+        assert!(planrun.run(&id).unwrap().ended);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_arrives_while_a_run_is_suspended_is_taken_by_its_driver() {
+    let folder = tempfile::tempdir().unwrap();
+    let planrun = Planrun::open(folder.path()).unwrap();
+    let other = Planrun::open(folder.path()).unwrap();
+    end(start(&planrun, ASK, ResumeOptions::default())).await;
+    let run = resumed(&planrun).await;
+    let answer = SubmittedAnswer::new("f", json!({ "n": 2 }));
+    other.answer(Addressee::Run("r"), &[answer]).unwrap();
+    assert_eq!(end(run).await.0, RunState::Completed);
+}
+
+#[tokio::test]
+async fn a_run_that_was_dropped_before_it_began_is_due_once_it_has_got_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let planrun = Planrun::open(folder.path()).unwrap();
+    drop(start(&planrun, ASK, ResumeOptions::default()).release());
+    assert_eq!(planrun.run("r").unwrap().status(), "pending");
+    assert!(planrun.due().unwrap().is_empty(), "it was handed over");
+    let receiver = planrun.receiver("r");
+    assert!(receiver.is_ok());
+    planrun
+        .cancel("r", CancelOptions::default(), ResumeOptions::default())
+        .map(drop)
+        .unwrap();
+    let due = planrun.due().unwrap();
+    assert_eq!((due.len(), due[0].status()), (1, "pending"));
+}
+
+/// Makes the journal look as if the process that drives the run had died.
+fn kill(folder: &TempDir) {
+    let journal = rusqlite::Connection::open(folder.path().join(".planrun/journal.db")).unwrap();
+    let dead = "UPDATE runs SET driver = substr(driver, 1, length(driver) - 16) || '0000000000000000', process = 999999999, driven_until = 0, epoch = epoch + 1";
+    journal.execute(dead, []).unwrap();
+}
+
+#[tokio::test]
+async fn a_run_whose_process_has_died_before_its_first_event_is_interrupted_and_due() {
+    let folder = tempfile::tempdir().unwrap();
+    let planrun = Planrun::open(folder.path()).unwrap();
+    let run = start(&planrun, ASK, ResumeOptions::default());
+    kill(&folder);
+    let status = planrun.run("r").unwrap().status();
+    assert_eq!(status, RunSummary::INTERRUPTED);
+    let listed = |pending, interrupted| {
+        let filter = RunFilter {
+            pending,
+            interrupted,
+            ..RunFilter::default()
+        };
+        planrun.list(&filter).unwrap().len()
+    };
+    assert_eq!((listed(true, false), listed(false, true)), (0, 1));
+    assert_eq!(planrun.due().unwrap().len(), 1);
+    drop(run);
+    assert_eq!(end(resumed(&planrun).await).await.0, RunState::Paused);
+    assert!(planrun.due().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_project_without_runs_has_none_in_either_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_file = Planrun::open(folder.path()).unwrap();
+    for planrun in [Planrun::in_memory(folder.path()).unwrap(), in_file] {
+        assert!(planrun.list(&RunFilter::default()).unwrap().is_empty());
+        assert!(planrun.inbox(None).unwrap().runs.is_empty());
+        assert!(planrun.due().unwrap().is_empty());
+        let answer = [SubmittedAnswer::new("f", json!(1))];
+        let cancel = CancelOptions::default();
+        let errors = [
+            planrun.run("r").err(),
+            planrun.questions("r").err(),
+            planrun.events("r", EventOptions::default()).err(),
+            planrun.resume("r", ResumeOptions::default()).err(),
+            planrun.cancel("r", cancel, ResumeOptions::default()).err(),
+            planrun.signal("r", "stop", json!(null)).err(),
+            planrun.answer(Addressee::Run("r"), &answer).err(),
+            planrun.answer(Addressee::All, &answer).err(),
+        ];
+        for error in errors {
+            assert_eq!(error.unwrap().kind(), ErrorKind::NotFound);
+        }
+    }
+    assert!(!folder.path().join(".planrun").exists());
+}
+
+/// The contract is refused if the run has pinned it. A patch pins the new one, but what was sent before stays an effect.
+#[tokio::test]
+async fn an_effect_is_not_repeated_because_its_tool_is_idempotent_by_now() {
+    let (folder, counts) = (tempfile::tempdir().unwrap(), Arc::default());
+    let planrun = with_slow_tool(&folder, "effect", &counts);
+    let run = start(&planrun, PAY, ResumeOptions::default());
+    drop_during_call(run, &counts).await;
+    drop(resumed(&planrun).await);
+    let changed = with_slow_tool(&folder, "idempotent", &counts);
+    let refused = changed.resume("r", ResumeOptions::default());
+    let refused = refused.err().unwrap().to_string();
+    let why = "the contract of `shop.pay` has changed since the run began (contract-broken)";
+    assert!(refused.ends_with(why), "{refused}");
+    let run = RecordedRun::patchable(&changed, "r").await.unwrap();
+    run.patch(&plan(&changed, PAY)).unwrap();
+    let (state, error) = end(resumed(&changed).await).await;
+    assert_eq!(state, RunState::Paused, "{error}");
+    let open = changed.questions("r").unwrap().questions();
+    assert_eq!(&*open[0].0, "s", "whether it has happened");
+    assert_eq!(counts.begun.load(SeqCst), 1);
 }

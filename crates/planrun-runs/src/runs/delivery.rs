@@ -19,7 +19,7 @@ pub enum Delivery {
 /// # Errors
 /// Returns an error if there is no such run, or if the journal cannot be read.
 pub fn delivery(planrun: &Planrun, run: &str) -> Result<Delivery, Error> {
-    let journal = planrun.shared.journal()?;
+    let journal = planrun.shared.journal_of(run)?;
     // The row is read first: a process takes messages before it releases the run.
     let row = journal.run(run)?;
     let driven = journal.is_driven(&row);

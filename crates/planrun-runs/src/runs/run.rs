@@ -177,7 +177,7 @@ impl Planrun {
     /// Returns an error if there is no such run, if another process drives it, or if its record cannot be used;
     /// [`Error::Stuck`] if processes died repeatedly while driving it, unless `again` is set.
     pub fn resume(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         let row = journal.run(run)?;
         let run = self.resume_row(journal.clone(), row, options)?;
         run.possible(&journal)
@@ -189,7 +189,7 @@ impl Planrun {
     /// # Errors
     /// As for [`Self::resume`]; [`Error::Ended`] if the run has ended and nothing of it can be retried.
     pub fn retry(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         let row = journal.run(run)?;
         let unverified = ErrorClass::Validation(Validation::Verify).to_string();
         let verifies = row.error.as_ref() == Some(&unverified);
