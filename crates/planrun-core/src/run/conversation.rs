@@ -18,8 +18,8 @@ use crate::journal::{
 };
 
 impl Steps {
-    /// Handles a question of a peer. The same question is asked only once per execution, even if a later process
-    /// reattaches to the call.
+    /// Handles a question of a peer. If an earlier attempt of the execution has asked it, such as the one that a later
+    /// process reattaches to, its answer is given again.
     pub(super) fn peer_asks(
         &mut self,
         ctx: &mut Context,
@@ -48,7 +48,7 @@ impl Steps {
             arguments: prefilled,
             ..Question::plain(Waiting::Peer, text)
         };
-        if let Some(answer) = self.peers.answer_to(at, &question) {
+        if let Some(answer) = self.peers.answer_to(call, &question) {
             let reply = PeerReply::from(answer);
             return ctx.outbox.push(Command::Reply { call, reply });
         }
@@ -59,6 +59,7 @@ impl Steps {
         }
         let conversation = self.peers.conversation(at);
         conversation.waiting = Some(call);
+        conversation.attempt = Some(call);
         let open = conversation.open.as_ref();
         if !open.is_some_and(|open| open.is_same(&question)) {
             // A call that was reattached to may ask another question than before.
