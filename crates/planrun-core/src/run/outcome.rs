@@ -22,6 +22,10 @@ use super::trace::{CompletedCall, StepReport, Trace};
 use crate::journal::{Question, StepError};
 
 /// The outcome of a run.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent fact of the run"
+)]
 pub struct Outcome {
     pub run: String,
     pub plan: Arc<str>,
