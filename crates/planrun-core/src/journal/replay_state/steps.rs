@@ -452,9 +452,17 @@ mod tests {
             && steps.all(|(path, step)| asks(path) || !step.is_active())
     }
 
+    fn event(number: u64, kind: EventKind) -> Event {
+        Event {
+            number,
+            at: i128::from(number),
+            kind,
+            sensitive: Vec::new(),
+        }
+    }
+
     fn take(state: &mut ReplayState, kind: EventKind) {
-        let (number, at) = (state.last + 1, i128::from(state.last) * 1_000_000_000);
-        state.take(Event { number, at, kind }).unwrap();
+        state.take(event(state.last + 1, kind)).unwrap();
         let (is, expected) = (
             state.only_people_are_awaited(),
             only_people_are_awaited(state),
@@ -543,8 +551,7 @@ mod tests {
         let answered = (0..COUNT).map(|index| answers(&format!("each[{index}]")));
         state.state = Some(RunState::Running);
         for kind in asked.chain(answered) {
-            let (number, at) = (state.last + 1, 0);
-            state.take(Event { number, at, kind }).unwrap();
+            state.take(event(state.last + 1, kind)).unwrap();
         }
         assert!(!state.questions.any_open());
     }

@@ -38,13 +38,6 @@ impl Calls {
         if !recorded.key.is_empty() {
             self.approvals.note_used(at, recorded.execution);
         }
-        let phase = match recorded.phase {
-            RecordedPhase::InFlight => Phase::Lost,
-            RecordedPhase::Ended => Phase::CutOff,
-            RecordedPhase::Cancelled => Phase::Cancelled,
-            RecordedPhase::Waiting { .. } => Phase::Waiting,
-            RecordedPhase::Answered => Phase::Answered,
-        };
         let labels = ctx
             .tree
             .step(&ctx.tree.program(at.0), at)
@@ -59,7 +52,7 @@ impl Calls {
         };
         let state = Box::new(CallState {
             number,
-            phase,
+            phase: phase(recorded.phase),
             arrived: recorded.arrived,
             sent_at: recorded.sent_at,
             handle: recorded.handle,
@@ -248,6 +241,17 @@ impl Calls {
                 call_failed(ctx, at, state, error);
             }
         }
+    }
+}
+
+/// Returns the phase in which a process takes up a recorded call.
+fn phase(recorded: RecordedPhase) -> Phase {
+    match recorded {
+        RecordedPhase::InFlight => Phase::Lost,
+        RecordedPhase::Ended => Phase::CutOff,
+        RecordedPhase::Cancelled => Phase::Cancelled,
+        RecordedPhase::Waiting { .. } => Phase::Waiting,
+        RecordedPhase::Answered => Phase::Answered,
     }
 }
 
