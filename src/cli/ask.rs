@@ -117,8 +117,13 @@ impl Asker for AtTerminal {
                 ask_at_terminal(&asking, terminal)
             };
             *ended = given.is_none();
-            // The run may have ended by now.
-            let _ = sender.send(given);
+            // Somebody else may have answered by now, or the question may have expired.
+            if let Err(Some(_)) = sender.send(given) {
+                terminal.error(match terminal.style.language {
+                    Language::En => "the question is closed, so your answer was not used",
+                    Language::Zh => "该问题已关闭，未使用您的回答",
+                });
+            }
         });
         if let Err(error) = asking {
             terminal.error(&format!("cannot ask here: {error}"));

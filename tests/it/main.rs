@@ -34,6 +34,7 @@ mod discovery;
 mod disturbed;
 mod documents;
 mod durable;
+mod embedded;
 mod environment;
 mod error_details;
 mod examples;

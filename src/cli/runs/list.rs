@@ -40,15 +40,14 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         .state
         .iter()
         .filter_map(|state| RunState::find(state));
+    let is_requested = |name: &str| arguments.state.iter().any(|state| state == name);
     let filter = RunFilter {
         plan: arguments.plan.clone(),
         states: states
             .chain(arguments.waiting.then_some(RunState::Paused))
             .collect(),
-        interrupted: arguments
-            .state
-            .iter()
-            .any(|state| state == RunSummary::INTERRUPTED),
+        pending: is_requested(RunSummary::PENDING),
+        interrupted: is_requested(RunSummary::INTERRUPTED),
         limit: Some(arguments.limit.get()),
     };
     let rows = planrun.list(&filter)?;

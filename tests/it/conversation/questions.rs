@@ -194,6 +194,52 @@ async fn an_answer_of_before_serves_the_attempt_that_is_made_again() {
     assert_eq!(count_lines(&log, "\"for\":\"peer\""), 1);
 }
 
+fn size(size: i64) -> AskReply {
+    AskReply::Given(json!({ "size": size }))
+}
+
+/// The peer asks again because it cannot use the answer. A process that reattaches passes on the answers in order.
+#[tokio::test(start_paused = true)]
+async fn each_asking_of_the_same_question_has_its_own_answer() {
+    let script = |last: Line| {
+        let asks = || asks("How many?");
+        vec![Line::Handle(json!({"task": 7})), asks(), asks(), last]
+    };
+    let peer = ScriptedTransport::new([script(Line::Give(json!(42)))]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    world.asker = Some(scripted_asker([json!({ "size": 3 }), json!({ "size": 4 })]).0);
+    let ran = world.run(EFFECT).await;
+    assert_eq!(
+        (ran.reply(), peer.replies()),
+        (json!(42), vec![size(3), size(4)])
+    );
+    assert_eq!(ran.outcome.asked.len(), 2);
+
+    let peer = ScriptedTransport::new([
+        script(Line::Silence),
+        script(Line::Silence),
+        script(Line::Give(json!(42))),
+    ]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    let log = MemoryLog::default();
+    world.journal = Some(log.clone());
+    for answer in [3, 4] {
+        let ran = world.run(EFFECT).await;
+        assert_eq!(ran.outcome.questions.len(), 1, "before the answer {answer}");
+        log.send(&format!(
+            r#"{{"answer": "a.asked", "value": {{"size": {answer}}}}}"#
+        ));
+    }
+    assert_eq!(world.run(EFFECT).await.reply(), json!(42));
+    let given = peer.replies().into_iter();
+    let given: Vec<_> = given
+        .filter(|reply| *reply != AskReply::Unanswered)
+        .collect();
+    assert_eq!(given, [size(3), size(3), size(4)]);
+    let asked = count_lines(&log, "\"for\":\"peer\"");
+    assert_eq!((asked, count_lines(&log, "answer.given")), (2, 2));
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_effect_that_nobody_could_take_up_keeps_its_process_until_somebody_answers() {
     let peer = ScriptedTransport::new([vec![asks("How many?"), Line::Give(json!(42))]]);

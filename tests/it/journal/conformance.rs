@@ -63,6 +63,12 @@ held_by_both! {
     what_has_ended_is_deleted_with_what_only_it_refers_to
     a_result_is_recalled_under_its_key_until_it_is_too_old
     an_export_proves_itself
+    what_a_driver_leaves_is_written_and_others_can_drive_the_run
+    whoever_releases_a_run_is_told_of_messages_that_it_has_not_taken
+    runs_that_are_kept_are_not_deleted
+    a_run_that_does_not_exist_is_not_found
+    filters_add_up
+    events_that_are_not_one_line_are_refused
 }
 
 fn create(store: &dyn Store, new: &NewRun<'_>) -> Box<dyn Lease> {
@@ -91,13 +97,16 @@ fn summarize(lease: &mut dyn Lease, state: RunState, wake: Option<i128>) {
     });
 }
 
-/// Waits until a function of the lease returns a value.
-fn wait<T>(lease: &mut dyn Lease, mut ready: impl FnMut(&mut dyn Lease) -> Option<T>) -> T {
+fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+        .build();
+    runtime.unwrap().block_on(work)
+}
+
+/// Waits until a function of the lease returns a value.
+fn wait<T>(lease: &mut dyn Lease, mut ready: impl FnMut(&mut dyn Lease) -> Option<T>) -> T {
+    block_on(async {
         loop {
             if let Some(found) = ready(lease) {
                 return found;
@@ -488,4 +497,162 @@ fn a_result_is_recalled_under_its_key_until_it_is_too_old(store: &dyn Store) {
     cache.remember(key("long"), &given(300, long)).unwrap();
     assert_eq!(cache.recall(key("long"), 0).unwrap(), None);
     assert_eq!(cache.secret().unwrap(), cache.secret().unwrap());
+}
+
+fn what_a_driver_leaves_is_written_and_others_can_drive_the_run(store: &dyn Store) {
+    let mut lease = create(store, &new_run("r1", "plan"));
+    append(&mut *lease, 2);
+    lease.keep(&Digest::of(b"large").to_string(), b"large");
+    summarize(&mut *lease, RunState::Paused, None);
+    let first = store.post("r1", "one").unwrap();
+    assert_eq!(lease.messages().len(), 1);
+    lease.taken(first);
+    assert_eq!(block_on(lease.release()), Ok(false));
+    let row = store.run("r1").unwrap();
+    assert!(!store.is_driven(&row) && row.holder.is_none());
+    assert_eq!((row.state, row.events), (Some(RunState::Paused), 2));
+    assert_eq!(events(store, "r1", 1), lines(1..=2));
+    assert_eq!(store.blob(Digest::of(b"large")).unwrap(), b"large");
+    assert!(store.inbox("r1").unwrap().is_empty());
+    let mut lease = store.drive("r1").unwrap();
+    lease.append(4, b"{}");
+    assert!(block_on(lease.release()).is_err(), "event 3 is missing");
+    assert!(!store.is_driven(&store.run("r1").unwrap()));
+    assert_eq!(events(store, "r1", 1), lines(1..=2));
+}
+
+fn whoever_releases_a_run_is_told_of_messages_that_it_has_not_taken(store: &dyn Store) {
+    // Right after the lease was taken, and for a run that is new.
+    let lease = create(store, &new_run("r1", "plan"));
+    store.post("r1", "one").unwrap();
+    assert_eq!(block_on(lease.release()), Ok(true));
+    // Messages that were returned are known, whether they have been taken or not.
+    let mut lease = store.drive("r1").unwrap();
+    assert_eq!(lease.messages().len(), 1);
+    assert_eq!(block_on(lease.release()), Ok(false));
+    let mut lease = store.drive("r1").unwrap();
+    assert_eq!(lease.messages().len(), 1);
+    let seen = Seen {
+        events: None,
+        message: u64::MAX,
+    };
+    assert!(store.post_all("r1", &["two".to_owned()], seen).unwrap());
+    assert_eq!(block_on(lease.release()), Ok(true));
+    let lease = create(store, &new_run("r2", "plan"));
+    assert_eq!(block_on(lease.release()), Ok(false), "it is another run");
+}
+
+fn runs_that_are_kept_are_not_deleted(store: &dyn Store) {
+    for run in ["a", "b", "c"] {
+        let mut lease = create(store, &new_run(run, "plan"));
+        append(&mut *lease, 1);
+        summarize(&mut *lease, RunState::Failed, None);
+        lease.close().unwrap();
+    }
+    let kept = BTreeSet::from(["b".to_owned()]);
+    let pruned = store.prune(Prune::default(), &kept).unwrap();
+    assert_eq!(
+        BTreeSet::from_iter(pruned.runs),
+        ["a", "c"].map(String::from).into()
+    );
+    assert_eq!(names(store, &Filter::default()), ["b"]);
+    assert_eq!(events(store, "b", 1), lines(1..=1));
+}
+
+fn a_run_that_does_not_exist_is_not_found(store: &dyn Store) {
+    create(store, &new_run("r1", "plan")).close().unwrap();
+    let seen = Seen {
+        events: None,
+        message: 0,
+    };
+    // A prefix is not an id.
+    for run in ["r", "r2"] {
+        let errors = [
+            store.drive(run).err(),
+            store.events(run, 1).err(),
+            store.pinned(run).err(),
+            store.values(run).err(),
+            store.inbox(run).err(),
+            store.post(run, "x").err(),
+            store.post_all(run, &["x".to_owned()], seen).err(),
+            store.delete(run).err(),
+        ];
+        let run = run.to_owned();
+        let missing = Some(JournalError::NotFound { run });
+        assert!(errors.iter().all(|error| *error == missing), "{errors:?}");
+    }
+    assert!(store.inbox("r1").unwrap().is_empty());
+}
+
+fn filters_add_up(store: &dyn Store) {
+    for (run, plan, at, state, wake) in [
+        ("a", "one", 10, Some(RunState::Paused), Some(10_000)),
+        ("b", "one", 20, Some(RunState::Paused), Some(90_000)),
+        ("c", "two", 30, Some(RunState::Paused), Some(10_000)),
+        ("d", "one", 40, Some(RunState::Running), Some(10_000)),
+        ("e", "one", 50, Some(RunState::Paused), Some(20_000)),
+        ("f", "one", 60, None, None),
+        ("g", "two", 70, None, None),
+    ] {
+        let new = NewRun {
+            at,
+            ..new_run(run, plan)
+        };
+        let mut lease = create(store, &new);
+        if let Some(state) = state {
+            append(&mut *lease, 1);
+            summarize(&mut *lease, state, wake);
+        }
+        lease.close().unwrap();
+    }
+    let due = Filter {
+        plan: Some("one".into()),
+        states: vec![RunState::Paused],
+        due: Some(50_000),
+        ..Filter::default()
+    };
+    assert_eq!(names(store, &due), ["e", "a"]);
+    let limited = Filter {
+        limit: Some(1),
+        ..due.clone()
+    };
+    assert_eq!(names(store, &limited), ["e"]);
+    let old = Filter {
+        since: Some(20),
+        ..due
+    };
+    assert_eq!(names(store, &old), ["e"]);
+    let pending = Filter {
+        plan: Some("one".into()),
+        pending: true,
+        ..Filter::default()
+    };
+    assert_eq!(names(store, &pending), ["f"]);
+    let or_running = Filter {
+        states: vec![RunState::Running],
+        ..pending
+    };
+    assert_eq!(names(store, &or_running), ["f", "d"]);
+}
+
+fn events_that_are_not_one_line_are_refused(store: &dyn Store) {
+    for (index, bad) in [&b""[..], b"{}\n", b"{\n}", b"\xff"]
+        .into_iter()
+        .enumerate()
+    {
+        let run = format!("r{index}");
+        let mut lease = create(store, &new_run(&run, "plan"));
+        append(&mut *lease, 1);
+        lease.flush();
+        wait(&mut *lease, |lease| (lease.durable() >= 1).then_some(()));
+        lease.append(2, bad);
+        assert!(lease.broken().is_some(), "{bad:?}");
+        // Nothing follows an event that is missing.
+        lease.append(2, b"{}");
+        lease.append(3, b"{}");
+        lease.flush();
+        assert!(block_on(lease.release()).is_err(), "{bad:?}");
+        store.wait_released(&run);
+        assert_eq!(events(store, &run, 1), lines(1..=1), "{bad:?}");
+    }
 }

@@ -237,6 +237,13 @@ impl<'w, 'a> Process<'w, 'a> {
                     .then(|| people::given(&asking.path, &asking.question, self.world.seed));
                 self.arrives(60_000, Input::Asked { asking, given });
             }
+            Command::StopAsking(path) => {
+                let is_reply = |input: &Input| matches!(input, Input::Asked { asking, .. } if asking.path == path);
+                self.inputs.retain(|_, input| !is_reply(input));
+                let inputs = &self.inputs;
+                self.arriving
+                    .retain(|Reverse((_, sequence))| inputs.contains_key(sequence));
+            }
             Command::Refuse(error) => self.refused(&error)?,
             Command::Recall {
                 call,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
@@ -26,6 +27,8 @@ pub struct RecordedCall {
     pub used: Used,
     /// Why the call was made although another run had already made it.
     pub again: Option<Arc<str>>,
+    /// The class with which its attempts were sent.
+    pub effect: Effect,
     /// Idempotency key; empty for an execution without an attempt.
     pub key: Arc<str>,
     pub arguments: Value,
@@ -58,6 +61,7 @@ impl RecordedCall {
             attempts,
             used: Used::default(),
             again: None,
+            effect: Effect::Pure,
             key: "".into(),
             arguments: Value::Null,
             phase: RecordedPhase::Answered,

@@ -1,5 +1,6 @@
 //! The questions of a run with their states, and which of them still accept an answer.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ use super::words::{Bound, Waiting};
 #[derive(Debug, Default)]
 pub struct Questions {
     states: BTreeMap<Arc<str>, QuestionState>,
+    /// Number of open questions.
+    open: usize,
 }
 
 #[derive(Debug)]
@@ -102,13 +105,23 @@ impl Questions {
 
     /// Records that a step asks a question.
     pub fn ask(&mut self, step: &Arc<str>, question: Arc<Question>) {
-        self.states.insert(
-            question.path(step),
-            QuestionState::Open {
-                step: step.clone(),
-                question,
-            },
-        );
+        let path = question.path(step);
+        let step = step.clone();
+        let before = (self.states).insert(path, QuestionState::Open { step, question });
+        if !matches!(before, Some(QuestionState::Open { .. })) {
+            self.open += 1;
+        }
+    }
+
+    /// Returns true if any question is open.
+    pub(super) fn any_open(&self) -> bool {
+        self.open > 0
+    }
+
+    /// Returns true if a question of this step is open.
+    pub(super) fn is_asked_by(&self, step: &str) -> bool {
+        let asks = |path: &str| self.step(path).is_some_and(|own| **own == *step);
+        self.any_open() && paths(step).iter().any(|path| asks(path))
     }
 
     /// Closes all questions, as they are for a process that has not asked them again. A late answer is told what became
@@ -123,6 +136,7 @@ impl Questions {
                 };
             }
         }
+        self.open = 0;
         self
     }
 
@@ -184,6 +198,7 @@ impl Questions {
             answer.path.clone(),
             QuestionState::Answered(Box::new(answered)),
         );
+        self.open -= 1;
     }
 
     /// Closes the questions of a step: nobody answered in time (`expired`), or the step ended otherwise.
@@ -191,18 +206,18 @@ impl Questions {
         if self.states.is_empty() {
             return;
         }
-        let gate = format!("{step}.{GATE}");
-        let peer = format!("{step}.{PEER}");
-        let approval = Some(APPROVAL).filter(|_| step.is_empty());
-        for path in [step, &gate, &peer].into_iter().chain(approval) {
-            let Some(state) = self.states.get_mut(path) else {
+        for path in paths(step) {
+            let Some(state) = self.states.get_mut(&*path) else {
                 continue;
             };
             let until = match state {
                 QuestionState::Open {
                     step: own,
                     question,
-                } if **own == *step => question.expires,
+                } if **own == *step => {
+                    self.open -= 1;
+                    question.expires
+                }
                 QuestionState::NotAskedAgain { step: own } if **own == *step => None,
                 QuestionState::Open { .. }
                 | QuestionState::Answered(_)
@@ -255,6 +270,13 @@ impl Questions {
             None => format!("open questions: {}", open.join(", ")),
         }
     }
+}
+
+/// Returns the paths under which the questions of a step are answered.
+fn paths(step: &str) -> [Cow<'_, str>; 3] {
+    let own = if step.is_empty() { APPROVAL } else { step };
+    let below = |name: &str| Cow::Owned(format!("{step}.{name}"));
+    [Cow::Borrowed(own), below(GATE), below(PEER)]
 }
 
 impl Answered {

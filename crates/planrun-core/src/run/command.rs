@@ -107,6 +107,8 @@ pub enum Command {
     Reply { call: CallId, reply: PeerReply },
     /// Ask a person this question.
     Ask(Asking),
+    /// Stop asking the question with this path: it is closed. No [`Input::Asked`] follows.
+    StopAsking(Arc<str>),
     /// An answer is refused, for this reason.
     Refuse(AnswerError),
     /// A coverage point was reached.

@@ -354,15 +354,12 @@ impl Context {
         if self.tree[at.0].auxiliary || self.tree.record_mut(at).started.is_some() {
             return false;
         }
-        let mut inner = Some(self.tree[at.0].scope);
         let mut over = None;
-        while let Some(scope) = inner {
-            let scope = &mut self.tree.scopes[scope];
+        self.tree.each_scope_around(at.0, |scope| {
             scope.steps += 1;
-            over =
-                over.or((scope.steps > scope.policy.max_steps).then_some(scope.policy.max_steps));
-            inner = scope.outer;
-        }
+            let limit = scope.policy.max_steps;
+            over = over.or((scope.steps > limit).then_some(limit));
+        });
         let Some(limit) = over else { return false };
         let steps = if limit == 1 {
             "1 step has"
@@ -378,11 +375,8 @@ impl Context {
 
     /// Takes a retried step out of the count, so that it counts once.
     pub(super) fn counts_once(&mut self, at: NodeRef) {
-        let mut inner = Some(self.tree[at.0].scope);
-        while let Some(scope) = inner {
-            self.tree.scopes[scope].steps = self.tree.scopes[scope].steps.saturating_sub(1);
-            inner = self.tree.scopes[scope].outer;
-        }
+        let tree = &mut self.tree;
+        tree.each_scope_around(at.0, |scope| scope.steps = scope.steps.saturating_sub(1));
     }
 
     /// Records the start of a step, and starts its `within` timer. Returns false if it had begun before.

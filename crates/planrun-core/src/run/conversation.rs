@@ -18,8 +18,8 @@ use crate::journal::{
 };
 
 impl Steps {
-    /// Handles a question of a peer. The same question is asked only once per execution, even if a later process
-    /// reattaches to the call.
+    /// Handles a question of a peer. If an earlier attempt of the execution has asked it, such as the one that a later
+    /// process reattaches to, its answer is given again.
     pub(super) fn peer_asks(
         &mut self,
         ctx: &mut Context,
@@ -48,7 +48,7 @@ impl Steps {
             arguments: prefilled,
             ..Question::plain(Waiting::Peer, text)
         };
-        if let Some(answer) = self.peers.answer_to(at, &question) {
+        if let Some(answer) = self.peers.answer_to(call, &question) {
             let reply = PeerReply::from(answer);
             return ctx.outbox.push(Command::Reply { call, reply });
         }
@@ -59,6 +59,7 @@ impl Steps {
         }
         let conversation = self.peers.conversation(at);
         conversation.waiting = Some(call);
+        conversation.attempt = Some(call);
         let open = conversation.open.as_ref();
         if !open.is_some_and(|open| open.is_same(&question)) {
             // A call that was reattached to may ask another question than before.
@@ -118,7 +119,8 @@ impl Steps {
         self.reply_to_peer(ctx, at, PeerReply::from(answer.value.clone()));
     }
 
-    fn note_peer_answer(&mut self, ctx: &Context, at: NodeRef, answer: &Answer) {
+    fn note_peer_answer(&mut self, ctx: &mut Context, at: NodeRef, answer: &Answer) {
+        self.people.stop_asking(ctx, &answer.path);
         let moment = ctx.outbox.wall_time();
         self.people.questions.answered(answer, moment);
         self.people.note_answered(at, Waiting::Peer, answer);
@@ -159,7 +161,7 @@ impl Steps {
     }
 
     /// Forgets the questions of a peer when the step of its call no longer needs answers.
-    pub(super) fn forget_peer(&mut self, ctx: &Context, at: NodeRef) {
+    pub(super) fn forget_peer(&mut self, ctx: &mut Context, at: NodeRef) {
         if !self.peers.is_empty() {
             self.close_peer_question(ctx, at);
             self.peers.settled(at);
@@ -167,9 +169,10 @@ impl Steps {
     }
 
     /// Withdraws the open question of a peer whose attempt has ended.
-    pub(super) fn close_peer_question(&mut self, ctx: &Context, at: NodeRef) {
-        if self.peers.close(at) {
+    pub(super) fn close_peer_question(&mut self, ctx: &mut Context, at: NodeRef) {
+        if let Some(question) = self.peers.close(at) {
             let path = ctx.tree.own_path(at);
+            self.people.stop_asking(ctx, &question.path(&path));
             self.people.questions.close(&path, false);
             self.people.note_closed(at, QuestionStatus::Withdrawn);
         }

@@ -90,6 +90,13 @@ impl Run {
         !self.ctx.is_suspended() && self.inbox.has_next(|path| is_early(tree, people, path))
     }
 
+    /// Returns true if a suspended run leaves messages that the next process can take at once.
+    #[must_use]
+    pub fn leaves_messages(&self) -> bool {
+        let (tree, people) = (&self.ctx.tree, &self.steps.people);
+        self.inbox.has_next(|path| is_early(tree, people, path))
+    }
+
     /// Takes the oldest message, if there is one.
     pub(super) fn take_message(&mut self) {
         if self.inbox.is_empty() || self.ctx.is_suspended() {

@@ -450,14 +450,12 @@ fn listener_failed(ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
 /// Counts a firing, for its plan instance and for those that called it. Returns true, and ends the run, if a limit is
 /// exceeded.
 fn too_many_firings(ctx: &mut Context, frame: FrameId) -> bool {
-    let (mut inner, mut over) = (Some(ctx.tree[frame].scope), None);
-    while let Some(scope) = inner {
-        let scope = &mut ctx.tree.scopes[scope];
+    let mut over = None;
+    ctx.tree.each_scope_around(frame, |scope| {
         scope.firings += 1;
         let limit = scope.policy.max_firings;
         over = over.or((scope.firings > limit).then_some(limit));
-        inner = scope.outer;
-    }
+    });
     let Some(limit) = over else { return false };
     let message = format!(
         "listeners fired more than {}; raise the limit with `policy {{ max_firings: … }}`",

@@ -22,6 +22,10 @@ use super::trace::{CompletedCall, StepReport, Trace};
 use crate::journal::{Question, StepError};
 
 /// The outcome of a run.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent fact of the run"
+)]
 pub struct Outcome {
     pub run: String,
     pub plan: Arc<str>,
@@ -50,6 +54,8 @@ pub struct Outcome {
     pub strict: bool,
     /// Whether the run is in a journal, so that others can read what it did, and another process can resume it.
     pub recorded: bool,
+    /// Whether messages have arrived that this process has not handled, because it was already suspending the run.
+    pub is_behind: bool,
     /// Whether the plan has ended, although its effects may still have to be undone, or its listeners to run.
     pub plan_has_ended: bool,
     /// Results of verification; `None` if the run was suspended, or ended before its statements had ended.
@@ -185,6 +191,7 @@ impl Outcome {
             unused_answers: Vec::new(),
             strict: false,
             recorded: false,
+            is_behind: false,
             plan_has_ended: false,
             found: None,
             trace: Trace::default(),

@@ -22,8 +22,18 @@ pub(super) struct Conversation {
     pub open: Option<Arc<Question>>,
     /// The attempt that waits for the reply. After a restart there is none until the peer asks again.
     pub waiting: Option<CallId>,
-    /// Questions with their answers.
-    answered: Vec<(Arc<Question>, Value)>,
+    /// The attempt that has asked last.
+    pub attempt: Option<CallId>,
+    /// Questions with their answers, oldest first.
+    answered: Vec<Answered>,
+}
+
+/// An answered question of a peer.
+struct Answered {
+    question: Arc<Question>,
+    answer: Value,
+    /// Whether the answer was passed to the attempt that has asked last.
+    is_passed: bool,
 }
 
 impl Peers {
@@ -63,11 +73,20 @@ impl Peers {
         self.conversations.iter().find_map(asks)
     }
 
-    /// Returns the earlier answer to the same question in the same execution.
-    pub(super) fn answer_to(&self, at: NodeRef, question: &Question) -> Option<Value> {
-        let answered = &self.conversations.get(&at)?.answered;
-        let same = answered.iter().find(|(known, _)| known.is_same(question));
-        same.map(|(_, answer)| answer.clone())
+    /// Returns the recorded answer to a question that an attempt asks. An attempt that asks the same question several
+    /// times gets the answers one after the other; the next attempt of the execution begins with the first of them.
+    pub(super) fn answer_to(&mut self, call: CallId, question: &Question) -> Option<Value> {
+        let conversation = self.conversations.get_mut(&call.at)?;
+        let is_another = conversation.attempt.replace(call) != Some(call);
+        let mut found = None;
+        for answered in &mut conversation.answered {
+            answered.is_passed &= !is_another;
+            if found.is_none() && !answered.is_passed && answered.question.is_same(question) {
+                answered.is_passed = true;
+                found = Some(answered.answer.clone());
+            }
+        }
+        found
     }
 
     /// Records the answer to the open question of a call's peer.
@@ -75,14 +94,17 @@ impl Peers {
         if let Some(conversation) = self.conversations.get_mut(&at)
             && let Some(question) = conversation.open.take()
         {
-            conversation.answered.push((question, answer.clone()));
+            conversation.answered.push(Answered {
+                question,
+                answer: answer.clone(),
+                is_passed: conversation.waiting.is_some(),
+            });
         }
     }
 
-    /// Closes the open question of a call's peer. Returns false if there is none.
-    pub(super) fn close(&mut self, at: NodeRef) -> bool {
-        let conversation = self.conversations.get_mut(&at);
-        conversation.is_some_and(|conversation| conversation.open.take().is_some())
+    /// Closes the open question of a call's peer, and returns it.
+    pub(super) fn close(&mut self, at: NodeRef) -> Option<Arc<Question>> {
+        self.conversations.get_mut(&at)?.open.take()
     }
 
     /// Takes the attempt that waits for the reply.

@@ -76,6 +76,16 @@ impl Tree {
         std::iter::successors(Some(scope), |scope| self.scopes[*scope].outer)
     }
 
+    /// Changes the plan instance of a frame and those that called it, innermost first.
+    pub(super) fn each_scope_around(&mut self, frame: FrameId, mut change: impl FnMut(&mut Scope)) {
+        let mut inner = Some(self.frames[frame].scope);
+        while let Some(scope) = inner {
+            let scope = &mut self.scopes[scope];
+            change(scope);
+            inner = scope.outer;
+        }
+    }
+
     pub(super) fn block<'p>(&self, program: &'p Program, frame: FrameId) -> &'p Block {
         program.plan.block(self.frames[frame].block)
     }

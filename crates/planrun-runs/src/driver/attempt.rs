@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::Used;
-use planrun_core::run::{CallId, Input, short_duration};
+use planrun_core::journal::{SubmittedAnswer, Used};
+use planrun_core::run::{Asking, CallId, Input, short_duration};
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Transient};
@@ -31,6 +31,12 @@ pub(super) enum DriverMessage {
     Progress(Arc<str>, Progress),
     /// The peer of an attempt asks a question.
     Asked(CallId, Ask),
+    /// The asker has replied to the question that was passed to it with this number.
+    Replied {
+        number: u64,
+        asking: Asking,
+        given: Option<SubmittedAnswer>,
+    },
 }
 
 /// One attempt in flight.

@@ -136,5 +136,8 @@ pub struct Answering {
 /// Passes questions to a person while the process runs.
 pub trait Asker: Send + Sync {
     /// Asks a question. If there is no answer, it is not asked again in this process.
+    ///
+    /// The future is dropped when the question is closed otherwise, such as by its expiry or by an answer from another
+    /// process, and when the run ends or this process stops driving it. A panic counts as no answer.
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>>;
 }

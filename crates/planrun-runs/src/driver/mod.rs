@@ -1,8 +1,10 @@
 //! Drives runs: a driver carries out the commands of the state machine of a run.
 
+mod askings;
 mod attempt;
 mod context;
 mod early;
+mod in_flight;
 mod observer;
 mod peer_question;
 mod result_cache;

@@ -1,6 +1,6 @@
 //! Drives a run with tokio: makes its calls, keeps its clock, writes its events, asks people.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use planrun_core::run::{
 };
 use planrun_lang::value::Value;
 use planrun_tools::host::{Host, runtime_now};
-use planrun_tools::tools::{Conversation, Handle, Request};
-use tokio::sync::mpsc;
+use planrun_tools::tools::{Conversation, Handle, Request, begin_call};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
+use super::askings::Askings;
 use super::attempt::{Attempt, DriverMessage, MAX_MESSAGES, unknown_place};
 use super::context::{Asker, Context};
+use super::in_flight::InFlight;
 use super::observer::Observer;
 use super::peer_question::OpenAsk;
 use super::result_cache::{Cacheable, RunCache};
 use super::spans::{self, StepSpans};
 use super::toolbox::Toolbox;
-use crate::journal::Log;
 
 /// Number of turns in a row after which the driver reads its clocks and takes what has arrived.
 const TURNS: u32 = 64;
@@ -48,22 +48,15 @@ pub async fn run(
     driving.instrument(span).await
 }
 
-/// An attempt in flight.
-struct InFlight {
-    /// Stops it.
-    cancel: CancellationToken,
-    /// Whether it may change something.
-    changes: bool,
-}
-
 /// Carries out the commands of one run.
 struct Driver<'a> {
     run: Run,
     host: Arc<dyn Host>,
     toolbox: Toolbox,
     observer: &'a mut dyn Observer,
-    log: Option<Box<dyn Log>>,
+    in_flight: InFlight,
     asker: Option<Arc<dyn Asker>>,
+    askings: Askings,
     cancel: CancellationToken,
     /// Inputs that the run has not handled yet.
     inputs: VecDeque<Input>,
@@ -71,19 +64,13 @@ struct Driver<'a> {
     /// Number of the last event that was written, and of the last event that the run knows to be durable.
     written: u64,
     durable: u64,
-    attempts: HashMap<CallId, InFlight>,
-    /// Attempts at effects that were told to stop and have not ended. Until they have, no further call is sent: an undo,
-    /// or whatever else comes next, must not overtake them.
-    stopping: HashSet<CallId>,
-    /// Calls that wait until those have ended.
+    /// Calls that wait until attempts at effects, which were told to stop, have ended.
     held: VecDeque<CallRequest>,
     /// Open questions of peers of attempts in flight.
     asks: HashMap<CallId, OpenAsk>,
     cache: RunCache,
     /// The token of an attempt that ended at once. Nothing has kept it, so it is used for the next one.
     spare_token: Option<CancellationToken>,
-    sender: mpsc::Sender<DriverMessage>,
-    receiver: mpsc::Receiver<DriverMessage>,
     /// Whether the run waits for an input, or until `wake`.
     waits: bool,
     wake: Option<Duration>,
@@ -105,7 +92,6 @@ impl<'a> Driver<'a> {
             wall: context.host.now(),
             monotonic: Duration::ZERO,
         };
-        let (sender, receiver) = mpsc::channel(MAX_MESSAGES);
         let cache = RunCache::new(context.cache.take(), &context.run_id);
         let confirm = context.defaults.confirm.clone();
         let setup = context.take_setup();
@@ -120,21 +106,18 @@ impl<'a> Driver<'a> {
             ),
             host: context.host,
             observer: context.observer,
-            log: context.log,
+            in_flight: InFlight::new(context.log),
             asker: context.answering.asker,
+            askings: Askings::default(),
             cancel: context.cancel,
             inputs: VecDeque::new(),
             commands: Vec::new(),
             written,
             durable: written,
-            attempts: HashMap::new(),
-            stopping: HashSet::new(),
             held: VecDeque::new(),
             asks: HashMap::new(),
             cache,
             spare_token: None,
-            sender,
-            receiver,
             waits: false,
             wake: None,
             epoch,
@@ -197,12 +180,12 @@ impl<'a> Driver<'a> {
         match command {
             Command::Append(event) => self.append(event),
             Command::Summarize(summary) => {
-                if let Some(log) = &mut self.log {
+                if let Some(log) = &mut self.in_flight.log {
                     log.summarize(&summary);
                 }
             }
             Command::MessageTaken(id) => {
-                if let Some(log) = &mut self.log {
+                if let Some(log) = &mut self.in_flight.log {
                     log.taken(id);
                 }
             }
@@ -211,7 +194,7 @@ impl<'a> Driver<'a> {
                 outer,
                 program,
             } => self.toolbox.open_scope(scope, outer, &program.plan),
-            Command::Call(request) if self.stopping.is_empty() => self.call(request),
+            Command::Call(request) if !self.in_flight.is_stopping() => self.call(request),
             Command::Call(request) => self.held.push_back(request),
             Command::Recall {
                 call,
@@ -230,6 +213,7 @@ impl<'a> Driver<'a> {
                 }
             }
             Command::Ask(asking) => self.ask(asking),
+            Command::StopAsking(path) => self.askings.stop(&path),
             Command::Refuse(error) => self.observer.refused(&error),
             Command::Reached {
                 program,
@@ -245,17 +229,12 @@ impl<'a> Driver<'a> {
     fn stop(&mut self, call: CallId) {
         self.asks.remove(&call);
         self.held.retain(|request| request.call != call);
-        if let Some(attempt) = self.attempts.remove(&call) {
-            attempt.cancel.cancel();
-            if attempt.changes {
-                self.stopping.insert(call);
-            }
-        }
+        self.in_flight.stop(call);
     }
 
     fn append(&mut self, mut event: Event) {
         self.written = event.number;
-        if let Some(log) = &mut self.log {
+        if let Some(log) = &mut self.in_flight.log {
             let line = self.lines.entry(&event, &mut |digest, content| {
                 log.keep(digest, content);
             });
@@ -287,14 +266,15 @@ impl<'a> Driver<'a> {
         let cancel = self.spare_token.take().unwrap_or_default();
         let changes = !signature.effect.is_read_only();
         let reply = span.in_scope(|| {
-            transport.call(Request {
+            let request = Request {
                 path: request.path.clone(),
                 signature,
                 arguments: request.arguments,
                 idempotency_key: request.key,
                 handle: request.handle.and_then(|content| Handle::new(content).ok()),
                 cancel: cancel.clone(),
-            })
+            };
+            begin_call(&*transport, request)
         });
         match reply {
             Conversation::Now(outcome) => {
@@ -303,18 +283,14 @@ impl<'a> Driver<'a> {
                 self.inputs.push_back(Input::CallEnded { call, outcome });
             }
             Conversation::Later(events) => {
-                let in_flight = InFlight {
-                    cancel: cancel.clone(),
-                    changes,
-                };
-                self.attempts.insert(call, in_flight);
+                self.in_flight.add(call, cancel.clone(), changes);
                 let attempt = Attempt {
                     call,
                     path: request.path,
                     events,
                     cancel,
                     timeout,
-                    sender: self.sender.clone(),
+                    sender: self.in_flight.sender.clone(),
                 };
                 tokio::spawn(attempt.drive().instrument(span));
             }
@@ -323,7 +299,7 @@ impl<'a> Driver<'a> {
 
     fn recall(&mut self, call: CallId, of: CachedCall, not_before: i128) {
         let cacheable = self.cacheable(of);
-        let sender = &self.sender;
+        let sender = &self.in_flight.sender;
         if !self.cache.recall(call, cacheable, not_before, sender) {
             let found = None;
             self.inputs.push_back(Input::Recalled { call, found });
@@ -341,13 +317,8 @@ impl<'a> Driver<'a> {
     fn ask(&mut self, asking: Asking) {
         match &self.asker {
             Some(asker) => {
-                let (answer, sender) = (asker.ask(asking.clone()), self.sender.clone());
-                tokio::spawn(async move {
-                    let given = answer.await;
-                    let message = DriverMessage::Input(Input::Asked { asking, given });
-                    // The receiver is closed only when the run has ended.
-                    let _ = sender.send(message).await;
-                });
+                let sender = self.in_flight.sender.clone();
+                self.askings.ask(&**asker, asking, sender);
             }
             None => self.inputs.push_back(Input::Asked {
                 asking,
@@ -372,7 +343,7 @@ impl<'a> Driver<'a> {
     /// Takes the messages that have arrived, but not those that keep arriving meanwhile.
     fn take_arrived(&mut self) {
         for _ in 0..MAX_MESSAGES {
-            let Ok(message) = self.receiver.try_recv() else {
+            let Ok(message) = self.in_flight.receiver.try_recv() else {
                 return;
             };
             self.arrived(message);
@@ -392,11 +363,19 @@ impl<'a> Driver<'a> {
                 });
                 self.asks.insert(call, asked);
             }
+            DriverMessage::Replied {
+                number,
+                asking,
+                given,
+            } => {
+                if self.askings.close(&asking.path, number) {
+                    self.inputs.push_back(Input::Asked { asking, given });
+                }
+            }
             DriverMessage::Input(input) => {
                 if let Input::CallEnded { call, .. } = &input {
-                    self.attempts.remove(call);
+                    self.in_flight.ended(*call);
                     self.asks.remove(call);
-                    self.stopping.remove(call);
                 }
                 self.inputs.push_back(input);
                 self.send_held();
@@ -406,7 +385,7 @@ impl<'a> Driver<'a> {
 
     /// Sends the calls that waited for attempts to stop.
     fn send_held(&mut self) {
-        while self.stopping.is_empty()
+        while !self.in_flight.is_stopping()
             && let Some(request) = self.held.pop_front()
         {
             self.call(request);
@@ -415,7 +394,7 @@ impl<'a> Driver<'a> {
 
     /// Flushes the log, and reports to the run which events are durable. Returns true if there are new ones.
     fn flush(&mut self) -> bool {
-        let Some(log) = &mut self.log else {
+        let Some(log) = &mut self.in_flight.log else {
             return false;
         };
         log.flush();
@@ -438,7 +417,7 @@ impl<'a> Driver<'a> {
             Some(at) => at.min(soonest),
             None => soonest,
         });
-        let (log, receiver) = (&mut self.log, &mut self.receiver);
+        let InFlight { log, receiver, .. } = &mut self.in_flight;
         let journal = async {
             match log {
                 Some(log) => log.changed().await,
@@ -468,14 +447,14 @@ impl<'a> Driver<'a> {
 
     /// Takes the failure of the journal's writer, if any, and messages.
     fn read_journal(&mut self) {
-        if let Some(why) = self.log.as_ref().and_then(|log| log.broken()) {
+        if let Some(why) = self.in_flight.log.as_ref().and_then(|log| log.broken()) {
             self.inputs.push_back(Input::JournalBroken(why));
         }
         self.read_messages();
     }
 
     fn read_messages(&mut self) {
-        let messages = self.log.as_mut().map(|log| log.messages());
+        let messages = self.in_flight.log.as_mut().map(|log| log.messages());
         let messages = messages.unwrap_or_default();
         self.inputs.extend(messages.into_iter().map(Input::Message));
     }
@@ -484,26 +463,32 @@ impl<'a> Driver<'a> {
         self.held.clear();
         // Wait for cancelled attempts: a process that resumes the run, or a person who answers a question about an
         // attempt, must not act while it is still running.
-        while !self.stopping.is_empty()
-            && let Some(message) = self.receiver.recv().await
+        while self.in_flight.is_stopping()
+            && let Some(message) = self.in_flight.receiver.recv().await
         {
             self.arrived(message);
         }
         // Nothing is received any more, so release the senders that wait for room.
-        self.receiver.close();
+        self.in_flight.receiver.close();
         self.read_clocks();
         let mut commands = Vec::new();
+        let mut inputs = self.inputs.iter();
+        let is_behind = inputs.any(|input| matches!(input, Input::Message(_)));
+        let is_behind = is_behind || self.run.leaves_messages();
         let mut outcome = self.run.conclude(self.now, &mut commands);
         for command in commands {
             self.carry_out(command);
         }
         self.cache.close().await;
         self.toolbox.close().await;
-        if let Some(log) = self.log.take()
-            && let Err(broken) = log.release().await
-        {
-            outcome.pause();
-            outcome.interruption = Some(Interruption::Journal(broken));
+        if let Some(log) = self.in_flight.log.take() {
+            match log.release().await {
+                Ok(is_unread) => outcome.is_behind = is_behind || is_unread,
+                Err(broken) => {
+                    outcome.pause();
+                    outcome.interruption = Some(Interruption::Journal(broken));
+                }
+            }
         }
         if self.written >= MANY_EVENTS {
             let run = self.run;

@@ -36,6 +36,7 @@ pub trait Log: Send {
     fn taken(&mut self, id: u64);
 
     /// Writes what was appended, and lets other processes drive the run. Returns when both are on disk, or why
-    /// something could not be written.
-    fn release(self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+    /// something could not be written. Returns true if messages had arrived by then that [`Self::messages`] has not
+    /// returned: their senders were told that a process drives the run.
+    fn release(self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<bool, String>> + Send>>;
 }

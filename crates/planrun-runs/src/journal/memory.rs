@@ -214,12 +214,12 @@ impl Log for MemoryLog {
         }
     }
 
-    fn release(self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
+    fn release(self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<bool, String>> + Send>> {
         Box::pin(async move {
             if self.content.lock().dead {
                 std::future::pending::<()>().await;
             }
-            Ok(())
+            Ok(false)
         })
     }
 }

@@ -39,9 +39,11 @@ impl Planrun {
         to: Addressee<'_>,
         answers: &[SubmittedAnswer],
     ) -> Result<Vec<Answered>, Error> {
-        let journal = self.shared.journal()?;
         let (runs, all) = match to {
-            Addressee::Run(run) => (vec![OpenRun::of(&journal, open(&journal, run)?)?], false),
+            Addressee::Run(run) => {
+                let journal = self.shared.journal_of(run)?;
+                (vec![OpenRun::of(&journal, open(&journal, run)?)?], false)
+            }
             Addressee::All => (self.inbox(None)?.runs, true),
         };
         let mut addressed = Vec::new();
@@ -89,7 +91,7 @@ impl Planrun {
         }
         let mut answered = Vec::new();
         for (run, given, messages) in posts {
-            answered.extend(self.post(&journal, run, &given, messages)?);
+            answered.extend(self.post(&self.shared.journal()?, run, &given, messages)?);
         }
         Ok(answered)
     }

@@ -87,7 +87,7 @@ impl CheckedPlan {
                 calls.entry(signature.path()).or_insert((signature, span));
             }
         }
-        self.prompts_have_answers(tools)?;
+        self.prompts_have_answers(&tools)?;
         let Compared {
             broken,
             late,

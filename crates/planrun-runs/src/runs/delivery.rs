@@ -7,7 +7,8 @@ use super::{Error, Planrun};
 pub enum Delivery {
     /// A process has taken all of them, or the run has ended.
     Taken,
-    /// The process that drives the run has not taken all of them yet. If it is suspending the run, it takes none.
+    /// The process that drives the run has not taken all of them yet. If it was asked to stop, it leaves them to the next
+    /// one.
     Driven,
     /// No process drives the run. The next one takes them.
     Unread,
@@ -18,7 +19,7 @@ pub enum Delivery {
 /// # Errors
 /// Returns an error if there is no such run, or if the journal cannot be read.
 pub fn delivery(planrun: &Planrun, run: &str) -> Result<Delivery, Error> {
-    let journal = planrun.shared.journal()?;
+    let journal = planrun.shared.journal_of(run)?;
     // The row is read first: a process takes messages before it releases the run.
     let row = journal.run(run)?;
     let driven = journal.is_driven(&row);

@@ -99,7 +99,7 @@ impl Draft {
         plan.prefetch = self.prefetch.clone();
         let end = CancellationToken::new();
         let early = Early::Start(reads, end.clone());
-        let tools = self.prefetch.tools(&self.workspace).clone();
+        let tools = self.prefetch.tools(&self.workspace);
         let run = new_run_id(&*self.workspace.host);
         let mut job = Job::new(&plan, Inputs::default(), run);
         job.max_steps = self.max_steps;

@@ -61,7 +61,7 @@ impl Planrun {
     /// # Errors
     /// Returns an error if there is no such run, or if it cannot be read.
     pub fn events(&self, run: &str, options: EventOptions) -> Result<RunEvents, Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         let run = journal.run(run)?.info.run;
         let redaction = redaction_of_intact(&journal, &run)?;
         Ok(RunEvents {

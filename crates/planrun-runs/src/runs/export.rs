@@ -23,7 +23,7 @@ impl Planrun {
         with_secrets: bool,
         writer: &mut impl Write,
     ) -> Result<(Exported, bool), Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         let run = journal.run(run)?.info.run;
         let redaction = if with_secrets {
             EventRedactor::default()

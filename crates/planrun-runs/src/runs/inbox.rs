@@ -36,7 +36,9 @@ impl Planrun {
     /// # Errors
     /// Returns an error if the journal cannot be read.
     pub fn inbox(&self, plan: Option<&str>) -> Result<Inbox, Error> {
-        let journal = self.shared.journal()?;
+        let Some(journal) = self.shared.existing_journal()? else {
+            return Ok(Inbox::default());
+        };
         let rows = journal.runs(&Filter {
             plan: plan.map(str::to_owned),
             states: vec![RunState::Paused, RunState::Running],
@@ -58,7 +60,7 @@ impl Planrun {
     /// # Errors
     /// Returns an error if there is no such run, or if its record cannot be used.
     pub fn questions(&self, run: &str) -> Result<OpenRun, Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         OpenRun::of(&journal, journal.run(run)?)
     }
 }

@@ -115,6 +115,7 @@ impl Job {
         let mut findings = checked.diagnostics.iter();
         let error = findings.find(|found| found.is_error() && damaged.is_some());
         let broken = error.map(|found| found.message.clone());
+        let broken = broken.or_else(|| workspace.changed_contract(&plan, &pinned.own_contracts));
         let (inputs, run) = (pinned.inputs()?, recorded.row.run.clone());
         Ok(Self {
             broken,
@@ -148,6 +149,7 @@ impl Job {
         pinned.base.clone_from(&self.base);
         pinned.confined = workspace.confined.is_some();
         pinned.within = workspace.confined.clone().unwrap_or_default();
+        pinned.own_contracts = workspace.own_contracts(&plan.plan);
         let new = NewRun {
             run: &self.run,
             plan: &plan.plan.name,
@@ -177,7 +179,7 @@ impl Job {
         let prefetch = std::mem::take(&mut self.prefetch);
         let tools = match &mock {
             Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
-            None => prefetch.tools(&self.workspace).clone(),
+            None => prefetch.take_tools(&self.workspace),
         };
         let mut secrets = tools.secrets();
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));

@@ -17,6 +17,8 @@ pub struct RunSummary {
     info: RunInfo,
     /// Whether a live process drives it.
     pub driven: bool,
+    /// Whether the last process that drove it has died.
+    is_orphaned: bool,
 }
 
 impl Deref for RunSummary {
@@ -31,9 +33,12 @@ impl Deref for RunSummary {
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
     pub plan: Option<String>,
-    /// Any of these states, or [`Self::interrupted`]; empty for all. `Running` excludes interrupted runs.
+    /// Any of these states, or [`Self::pending`], or [`Self::interrupted`]; empty for all. `Running` excludes
+    /// interrupted runs.
     pub states: Vec<RunState>,
-    /// Runs that are recorded as running and that no process drives.
+    /// Runs that have not begun, except those whose process has died before that.
+    pub pending: bool,
+    /// Runs whose process has died.
     pub interrupted: bool,
     /// Maximum number of runs; the newest are listed.
     pub limit: Option<usize>,
@@ -49,13 +54,15 @@ pub enum Wake {
 
 impl RunSummary {
     /// The state of a run that has not begun.
-    pub const PENDING: &str = "pending";
-    /// The state of a run that is recorded as running and that no process drives.
+    pub const PENDING: &str = RunInfo::PENDING;
+    /// The state of a run whose process has died.
     pub const INTERRUPTED: &str = "interrupted";
 
     pub(super) fn of(journal: &Journal, row: RunRow) -> Self {
+        let driven = journal.is_driven(&row);
         Self {
-            driven: journal.is_driven(&row),
+            driven,
+            is_orphaned: row.holder.is_some() && !driven,
             info: row.info,
         }
     }
@@ -71,7 +78,19 @@ impl RunSummary {
     }
 
     fn is_interrupted(&self) -> bool {
-        self.state == Some(RunState::Running) && !self.driven
+        match self.state {
+            Some(state) => state == RunState::Running && !self.driven,
+            // A run that is handed over to another process before it begins has been released.
+            None => self.is_orphaned,
+        }
+    }
+
+    fn passes(&self, filter: &RunFilter) -> bool {
+        if self.is_interrupted() {
+            return filter.interrupted;
+        }
+        self.state
+            .map_or(filter.pending, |state| filter.states.contains(&state))
     }
 }
 
@@ -81,7 +100,7 @@ impl Planrun {
     /// # Errors
     /// Returns an error if there is no such run, or if more than one id has this prefix.
     pub fn run(&self, run: &str) -> Result<RunSummary, Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         Ok(RunSummary::of(&journal, journal.run(run)?))
     }
 
@@ -90,7 +109,7 @@ impl Planrun {
     /// # Errors
     /// As for [`Self::run`]; [`Error::Ended`].
     pub fn open_run(&self, run: &str) -> Result<RunSummary, Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         Ok(RunSummary::of(&journal, open(&journal, run)?))
     }
 
@@ -99,15 +118,19 @@ impl Planrun {
     /// # Errors
     /// Returns an error if the journal cannot be read.
     pub fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, Error> {
-        let journal = self.shared.journal()?;
-        // The journal does not know which of the running runs have lost their process.
+        let Some(journal) = self.shared.existing_journal()? else {
+            return Ok(Vec::new());
+        };
+        // The journal does not know which runs have lost their process.
         let mut states = filter.states.clone();
         states.extend(filter.interrupted.then_some(RunState::Running));
-        let includes_running = states.contains(&RunState::Running);
-        let limit = filter.limit.filter(|_| !includes_running);
+        let pending = filter.pending || filter.interrupted;
+        let is_exact = !pending && !states.contains(&RunState::Running);
+        let limit = filter.limit.filter(|_| is_exact);
         let rows = journal.runs(&Filter {
             plan: filter.plan.clone(),
             states,
+            pending,
             limit,
             ..Filter::default()
         })?;
@@ -115,11 +138,8 @@ impl Planrun {
             .into_iter()
             .map(|row| RunSummary::of(&journal, row))
             .collect();
-        if includes_running {
-            rows.retain(|row| {
-                let state = row.state.filter(|_| !row.is_interrupted());
-                state.map_or(filter.interrupted, |state| filter.states.contains(&state))
-            });
+        if !is_exact {
+            rows.retain(|row| row.passes(filter));
             rows.truncate(filter.limit.unwrap_or(usize::MAX));
         }
         Ok(rows)
@@ -131,37 +151,29 @@ impl Planrun {
     /// # Errors
     /// Returns an error if the journal cannot be read.
     pub fn due(&self) -> Result<Vec<RunSummary>, Error> {
-        let journal = self.shared.journal()?;
+        let Some(journal) = self.shared.existing_journal()? else {
+            return Ok(Vec::new());
+        };
         let due = Filter {
             due: Some(self.host().now()),
             ..Filter::default()
         };
-        // A run whose process has died waits for nothing but another process.
-        let orphaned = Filter {
-            states: vec![RunState::Running],
+        let others = Filter {
+            states: vec![RunState::Running, RunState::Paused],
+            pending: true,
             ..Filter::default()
         };
-        let paused = Filter {
-            states: vec![RunState::Paused],
-            ..Filter::default()
-        };
-        let mut rows = journal.runs(&due)?;
-        let mut more = journal.runs(&orphaned)?;
-        for row in journal.runs(&paused)? {
-            if !journal.inbox(&row.run)?.is_empty() {
-                more.push(row);
-            }
-        }
-        for row in more {
-            if rows.iter().all(|known| known.run != row.run) {
+        let summary = |row| RunSummary::of(&journal, row);
+        let mut rows: Vec<_> = journal.runs(&due)?.into_iter().map(summary).collect();
+        for row in journal.runs(&others)?.into_iter().map(summary) {
+            // A run whose process has died waits for nothing but another process.
+            let is_due = row.is_interrupted() || !journal.inbox(&row.run)?.is_empty();
+            if is_due && rows.iter().all(|known| known.run != row.run) {
                 rows.push(row);
             }
         }
-        let rows = rows
-            .into_iter()
-            .filter(|row| !row.ended)
-            .map(|row| RunSummary::of(&journal, row));
-        Ok(rows.filter(|row| !row.driven).collect())
+        rows.retain(|row| !row.ended && !row.driven);
+        Ok(rows)
     }
 
     /// Returns why a run wakes by itself. A run that cannot be read is assumed to resume.

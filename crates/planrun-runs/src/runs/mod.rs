@@ -114,7 +114,7 @@ use planrun_tools::host::Host;
 use planrun_tools::project::{Location, check_own_folder, journal_file, make_own_folder};
 use planrun_tools::tools::{ServerPool, Tool};
 
-use crate::journal::store::{Journal as JournalFile, MemoryStore, Settings, Store};
+use crate::journal::store::{Journal as JournalFile, JournalError, MemoryStore, Settings, Store};
 
 /// A project, and the journal of its runs. Clones share both, and any number of runs can be driven at once.
 #[derive(Clone)]
@@ -184,8 +184,8 @@ impl Planrun {
     /// Adds tools that are written in Rust. A tool replaces one of the same name in the project. Plans are checked
     /// against their contracts, and runs that this value starts or resumes call them.
     ///
-    /// A run is not bound to the implementation of these tools. To resume it, tools with these contracts must be added
-    /// again.
+    /// A run is not bound to the implementation of these tools, but to the contracts of those that its plan calls. To
+    /// resume it, tools with the same contracts must be added again.
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
         self.own_tools = self.own_tools.iter().cloned().chain(tools).collect();
@@ -294,6 +294,20 @@ impl Shared {
             takes_runs: false,
         });
         Ok(journal)
+    }
+
+    /// As [`Self::journal`]; `None` if no plan was run here yet.
+    fn existing_journal(&self) -> Result<Option<Journal>, Error> {
+        match self.journal() {
+            Err(Error::Journal(JournalError::Absent { .. })) => Ok(None),
+            journal => journal.map(Some),
+        }
+    }
+
+    /// Returns the journal of a run, given by its id or a prefix of it. Without a journal, there is no such run.
+    fn journal_of(&self, run: &str) -> Result<Journal, Error> {
+        let missing = || JournalError::NotFound { run: run.into() }.into();
+        self.existing_journal()?.ok_or_else(missing)
     }
 
     fn check_own_folder(&self) -> Result<(), Error> {

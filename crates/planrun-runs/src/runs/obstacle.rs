@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use planrun_core::journal::ReplayState;
+use planrun_lang::diag::codes;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{Call, Node, Plan, Target};
 use planrun_lang::types::{CallKind, Signature};
@@ -67,7 +68,7 @@ impl Job {
     /// Connects to the servers that the run is certain to call before it has changed anything. Returns why one of them
     /// cannot be used.
     pub(super) async fn connect(&mut self) -> Option<String> {
-        let catalog = self.prefetch.tools(&self.workspace).clone();
+        let catalog = self.prefetch.tools(&self.workspace);
         // One tool of each server.
         let mut tools: BTreeMap<Arc<str>, Arc<Signature>> = BTreeMap::new();
         for next in self.next_calls() {
@@ -196,6 +197,35 @@ impl Workspace {
     fn is_own(&self, tool: &Signature) -> bool {
         let mut own = self.own_tools.iter();
         own.any(|own| own.signature.path() == tool.path())
+    }
+
+    /// Returns the contracts of the program's own tools that a plan calls, as digests by the names of the tools.
+    pub(super) fn own_contracts(&self, plan: &Plan) -> BTreeMap<String, String> {
+        let plans = plan.with_called();
+        let calls = plans.iter().flat_map(|plan| plan.steps());
+        let tools = calls.filter_map(|step| step.call()?.tool());
+        tools
+            .filter(|tool| self.is_own(tool))
+            .map(|tool| (tool.path(), tool.digest()))
+            .collect()
+    }
+
+    /// Returns which contract of the program's own tools is no longer the one that a run of the plan began with. Tools
+    /// without a pinned contract were not called then.
+    pub(super) fn changed_contract(
+        &self,
+        plan: &Plan,
+        pinned: &BTreeMap<String, String>,
+    ) -> Option<String> {
+        let now = self.own_contracts(plan);
+        let mut both = now
+            .iter()
+            .filter_map(|(tool, is)| Some((tool, is, pinned.get(tool)?)));
+        let (tool, ..) = both.find(|(_, is, was)| is != was)?;
+        let code = codes::contracts::CONTRACT_BROKEN.name;
+        Some(format!(
+            "the contract of `{tool}` has changed since the run began ({code})"
+        ))
     }
 
     /// Returns why the program of a tool, or the one that its call names, cannot be started, if it does not exist.

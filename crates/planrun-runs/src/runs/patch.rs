@@ -37,7 +37,7 @@ impl RecordedRun {
     /// if only what follows from the end of the plan is left of the run, such as the undo of its effects;
     /// [`Error::Changed`] if the run progresses meanwhile.
     pub async fn patchable(planrun: &Planrun, run: &str) -> Result<Self, Error> {
-        let journal = planrun.shared.journal()?;
+        let journal = planrun.shared.journal_of(run)?;
         super::list::open(&journal, run)?;
         let seen = planrun.recorded(run)?;
         let last = seen.replay.last;
@@ -93,6 +93,7 @@ impl RecordedRun {
         (after.confined, after.approval) = (before.confined, before.approval.clone());
         after.within.clone_from(&before.within);
         after.base.clone_from(&before.base);
+        after.own_contracts = plan.workspace.own_contracts(&plan.plan);
         self.append_patch(&after)?;
         Ok(Patched {
             files: before.changed_files(&after),

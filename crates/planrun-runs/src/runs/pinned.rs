@@ -55,6 +55,9 @@ pub(super) struct Pinned {
     /// The run whose results it copies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<PinnedBase>,
+    /// The contracts of the tools that the program has added and the plan calls, as digests by the names of the tools.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub own_contracts: BTreeMap<String, String>,
     /// Paths of sensitive values in the inputs; their first field is the name of the input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<Arc<str>>,
@@ -113,6 +116,7 @@ impl Pinned {
             within: Arc::default(),
             approval: None,
             base: None,
+            own_contracts: BTreeMap::new(),
             sensitive,
         }
     }

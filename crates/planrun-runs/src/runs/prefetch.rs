@@ -1,7 +1,7 @@
 //! Work for a run that begins before the run is recorded.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use planrun_tools::tools::Catalog;
@@ -16,7 +16,7 @@ type Unavailable = BTreeMap<Arc<str>, String>;
 #[derive(Clone, Default)]
 pub(super) struct Prefetch {
     /// The tools that were called or asked for their contracts, whose connections stay open.
-    tools: Arc<OnceLock<Arc<Catalog>>>,
+    tools: Arc<Mutex<Option<Arc<Catalog>>>>,
     /// The servers that could not be used when contracts were last compared.
     unavailable: Arc<Mutex<Unavailable>>,
     /// Reads that began while the plan was being written.
@@ -43,8 +43,19 @@ impl Prefetch {
         self.unavailable.lock()
     }
 
-    /// Returns the tools of a run.
-    pub(super) fn tools(&self, workspace: &Workspace) -> &Arc<Catalog> {
-        self.tools.get_or_init(|| workspace.catalog(None))
+    /// Returns the tools for the next run.
+    pub(super) fn tools(&self, workspace: &Workspace) -> Arc<Catalog> {
+        let mut tools = self.shared_tools();
+        tools.get_or_insert_with(|| workspace.catalog(None)).clone()
+    }
+
+    /// Takes the tools for a run, which closes their connections at its end. Another run of the same plan gets others.
+    pub(super) fn take_tools(&self, workspace: &Workspace) -> Arc<Catalog> {
+        let taken = self.shared_tools().take();
+        taken.unwrap_or_else(|| workspace.catalog(None))
+    }
+
+    fn shared_tools(&self) -> MutexGuard<'_, Option<Arc<Catalog>>> {
+        self.tools.lock()
     }
 }

@@ -38,7 +38,7 @@ impl Planrun {
     /// # Errors
     /// Returns an error if there is no such run, or if its record cannot be used.
     pub fn recorded(&self, run: &str) -> Result<RecordedRun, Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         let row = journal.run(run)?;
         let replay = replay(&journal, &row.run)?;
         self.recorded_as(journal, row, replay)

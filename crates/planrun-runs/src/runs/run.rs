@@ -19,11 +19,11 @@ use super::replay::replay;
 use super::result_file::ResultFile;
 use super::run_id::new_run_id;
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun};
-use crate::driver::{Answering, Observer};
+use crate::driver::{Answering, Asker, Observer};
 use crate::journal::store::{Created, Lease, RunRow};
 use crate::journal::{MemoryCache, ResultCache};
-use planrun_core::journal::{MAX_CRASHES, ReplayState, Summary};
-use planrun_core::run::{Approval, Copies, Outcome, Program, Until};
+use planrun_core::journal::{MAX_CRASHES, ReplayState, SubmittedAnswer, Summary};
+use planrun_core::run::{Approval, Copies, Interruption, Outcome, Program, Until};
 
 /// How a new run is started.
 #[derive(Default)]
@@ -183,7 +183,7 @@ impl Planrun {
     /// Returns an error if there is no such run, if another process drives it, or if its record cannot be used;
     /// [`Error::Stuck`] if processes died repeatedly while driving it, unless `again` is set.
     pub fn resume(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         let row = journal.run(run)?;
         let run = self.resume_row(journal.clone(), row, options)?;
         run.possible(&journal)
@@ -195,7 +195,7 @@ impl Planrun {
     /// # Errors
     /// As for [`Self::resume`]; [`Error::Ended`] if the run has ended and nothing of it can be retried.
     pub fn retry(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         let row = journal.run(run)?;
         let unverified = ErrorClass::Validation(Validation::Verify).to_string();
         let verifies = row.error.as_ref() == Some(&unverified);
@@ -409,10 +409,37 @@ impl Run {
     /// Drives the run until it ends or is suspended, and releases it. If the run had already ended, returns its
     /// recorded outcome. If the run is a deferred call, its result file is updated.
     ///
+    /// To suspend a run, cancel [`ResumeOptions::cancel`] and wait for the outcome. Dropping the future instead also
+    /// tells every call in flight to stop, and leaves the run as if its process had died. In the background, the lease
+    /// of the run is kept for the few seconds until its effects in flight have ended, so that none of them is repeated
+    /// while it is still happening; until then [`Planrun::resume`] returns an error of the kind
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy).
+    ///
     /// # Errors
     /// Returns an error if the mock server cannot be started, if a resumed run needs a server next that cannot be used,
     /// or if the record of the run cannot be used.
-    pub async fn drive(self, observer: &mut dyn Observer) -> Result<Driven, Error> {
+    pub async fn drive(mut self, observer: &mut dyn Observer) -> Result<Driven, Error> {
+        let (result, planrun, id) = (self.result.take(), self.planrun.clone(), self.id.clone());
+        let continuation = Continuation::of(&self.work);
+        let mut driven = self.drive_once(observer).await?;
+        while driven.is_behind() {
+            let options = continuation.options(&driven.outcome);
+            let Ok(run) = planrun.resume(&id, options) else {
+                // Another process was faster, or the run cannot continue here.
+                break;
+            };
+            let Ok(next) = run.drive_once(observer).await else {
+                break;
+            };
+            let secrets = std::mem::replace(&mut driven, next).secrets;
+            driven.secrets.join(&secrets);
+        }
+        // Only now: a reader of the file may answer and resume the run at once.
+        Ok(driven.reported(result).await)
+    }
+
+    /// As [`Self::drive`], without taking up messages that come too late, and without a result file.
+    async fn drive_once(self, observer: &mut dyn Observer) -> Result<Driven, Error> {
         match self.work {
             Work::Job(mut job, journal) => {
                 if let (None, Some(base)) = (&job.copies, &job.base) {
@@ -440,17 +467,13 @@ impl Run {
                     let wait = move || journal.wait_released(&self.id);
                     let _ = tokio::task::spawn_blocking(wait).await;
                 }
-                // Only now: a reader of the file may answer and resume the run at once.
-                Ok(driven?.reported(self.result).await)
+                driven
             }
-            Work::Ended(recorded) => {
-                let driven = Driven {
-                    outcome: recorded.outcome().await?,
-                    secrets: Redactor::default(),
-                    unwritten: None,
-                };
-                Ok(driven.reported(self.result).await)
-            }
+            Work::Ended(recorded) => Ok(Driven {
+                outcome: recorded.outcome().await?,
+                secrets: Redactor::default(),
+                unwritten: None,
+            }),
         }
     }
 }
@@ -464,7 +487,60 @@ fn cannot_continue(run: &str, why: &str) -> Error {
     Error::Unusable(format!("the run `{run}` cannot continue here: {why}"))
 }
 
+/// How a process takes up a run again that it has just suspended, for messages that have arrived meanwhile.
+struct Continuation {
+    answers: Vec<SubmittedAnswer>,
+    asker: Option<Arc<dyn Asker>>,
+    until: Option<String>,
+    stand_in: Option<Arc<dyn StandIn>>,
+    cancel: CancellationToken,
+}
+
+impl Continuation {
+    fn of(work: &Work) -> Self {
+        let nothing = ResumeOptions::default();
+        let drive = match work {
+            Work::Job(job, _) => &job.drive,
+            Work::Ended(_) => &nothing,
+        };
+        Self {
+            answers: drive.answering.answers.clone(),
+            asker: drive.answering.asker.clone(),
+            until: drive.until.clone(),
+            stand_in: drive.stand_in.clone(),
+            cancel: drive.cancel.clone(),
+        }
+    }
+
+    /// Returns the options after this outcome. What has failed is not retried.
+    fn options(&self, outcome: &Outcome) -> ResumeOptions {
+        let is_left = |given: &&SubmittedAnswer| outcome.unused_answers.contains(&given.path);
+        ResumeOptions {
+            answering: Answering {
+                answers: self.answers.iter().filter(is_left).cloned().collect(),
+                asker: self.asker.clone(),
+            },
+            retries: false,
+            again: false,
+            until: self.until.clone(),
+            stand_in: self.stand_in.clone(),
+            cancel: self.cancel.clone(),
+        }
+    }
+}
+
 impl Driven {
+    /// Returns true if the run was suspended while messages arrived that it can take, and nobody wants it to stop.
+    fn is_behind(&self) -> bool {
+        let waits = match &self.outcome.interruption {
+            Some(Interruption::Waiting { .. } | Interruption::Failed(_)) => true,
+            Some(Interruption::Asked | Interruption::Reached | Interruption::Journal(_)) | None => {
+                false
+            }
+        };
+        waits && self.outcome.is_behind
+    }
+
     /// Updates the result file if there is one, which waits for the disk.
     async fn reported(self, file: Option<ResultFile>) -> Self {
         let Some(file) = file else { return self };

@@ -58,7 +58,7 @@ impl Planrun {
     /// # Errors
     /// Returns an error if there is no such run, or if its record cannot be used; [`Error::Ended`].
     pub fn receiver(&self, run: &str) -> Result<Receiver, Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         open(&journal, run)?;
         let recorded = self.recorded(run)?;
         let program = recorded.load()?.program;
@@ -85,7 +85,7 @@ impl Planrun {
         options: CancelOptions,
         drive: ResumeOptions,
     ) -> Result<Option<Run>, Error> {
-        let journal = self.shared.journal()?;
+        let journal = self.shared.journal_of(run)?;
         let row = open(&journal, run)?;
         if !options.keep && !journal.is_driven(&row) {
             can_undo(&self.recorded(&row.run)?)?;

@@ -36,5 +36,6 @@ pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use server::{DeniedServer, PinnedTool, Server, ServerError};
 pub use server_pool::{Fingerprint, ServerPool};
 pub use transport::{
-    BoxFuture, DescribeError, Described, Identity, Request, StandIn, Transport, described,
+    BoxFuture, DescribeError, Described, Identity, Request, StandIn, Transport, begin_call,
+    described,
 };

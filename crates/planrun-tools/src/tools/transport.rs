@@ -1,6 +1,7 @@
 //! The interface through which the engine calls tools.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::{Conversation, Handle};
+use super::conversation::{Conversation, Handle, panicked};
 
 /// A boxed future, which trait objects can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -92,6 +93,12 @@ pub trait Transport: Send + Sync {
     /// # Errors
     /// Returns an error if the called service cannot be reached or its answer is invalid.
     fn describe(&self) -> BoxFuture<'_, Described>;
+}
+
+/// Starts one attempt, as [`Transport::call`] does. A panic of the transport is the error of the attempt.
+pub fn begin_call(transport: &dyn Transport, request: Request) -> Conversation {
+    catch_unwind(AssertUnwindSafe(|| transport.call(request)))
+        .unwrap_or_else(|panic| Conversation::Now(Err(panicked(&*panic))))
 }
 
 /// The address and credentials of a tool as a keyed hash. Credentials cannot be derived or guessed from it without the

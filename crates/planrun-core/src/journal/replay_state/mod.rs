@@ -6,7 +6,7 @@ mod processes;
 mod recorded_step;
 mod steps;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +61,8 @@ pub struct ReplayState {
     pub external_inputs: ExternalInputs,
     /// The questions that people were asked.
     pub questions: Questions,
+    /// Positions of the steps that call or wait for a time, without asking anybody.
+    busy: HashSet<usize, FixedState>,
     /// Number of times a process took over from one that had died, since the last progress.
     crashes: u32,
     /// The processes that have driven the run, in order.
@@ -95,8 +97,27 @@ impl ReplayState {
         let idle = self.idle_since_last_event(at);
         self.before_last = self.last_at;
         self.last_at = self.last_at.max(at);
+        let path: Option<Arc<str>> = match &kind {
+            EventKind::AnswerGiven { path, .. } => self.questions.step(path).cloned(),
+            kind => Some(kind.path().into()),
+        };
         self.apply_kind(kind, at, idle);
+        if let Some(path) = path {
+            self.note_busy(&path);
+        }
         Ok(())
+    }
+
+    /// Updates whether a step is busy.
+    fn note_busy(&mut self, path: &str) {
+        let Some((position, _, step)) = self.steps.get_full(path) else {
+            return;
+        };
+        if step.is_active() && !self.questions.is_asked_by(path) {
+            self.busy.insert(position);
+        } else {
+            self.busy.remove(&position);
+        }
     }
 
     fn apply_kind(&mut self, kind: EventKind, at: i128, idle: i128) {
@@ -320,8 +341,12 @@ impl ReplayState {
     /// Records that a step, and what it holds, is executed again: its calls so far have ended.
     fn retried(&mut self, path: Arc<str>, at: i128) {
         let inside = self.steps.iter_mut();
-        for (_, step) in inside.filter(|(own, _)| is_at_or_below(own, &path)) {
+        let inside = inside.enumerate();
+        for (position, (_, step)) in inside.filter(|(_, (own, _))| is_at_or_below(own, &path)) {
             step.earlier.extend(step.call.take());
+            if !step.is_active() {
+                self.busy.remove(&position);
+            }
         }
         self.generations.note_retry(path.clone());
         self.note_event(EventName::StepRetried, &path);
@@ -379,23 +404,7 @@ impl ReplayState {
     }
 
     fn only_people_are_awaited(&self) -> bool {
-        let questions = self
-            .questions
-            .open()
-            .filter_map(|(path, _)| self.questions.step(path));
-        let asked: BTreeSet<&Arc<str>> = questions.collect();
-        let is_active = |step: &RecordedStep| {
-            let calls = step.call.as_ref().is_some_and(|call| match call.phase {
-                RecordedPhase::InFlight | RecordedPhase::Waiting { .. } => true,
-                RecordedPhase::Answered | RecordedPhase::Ended | RecordedPhase::Cancelled => false,
-            });
-            !step.state.is_settled() && (calls || step.until.is_some())
-        };
-        !asked.is_empty()
-            && self
-                .steps
-                .iter()
-                .all(|(path, step)| asked.contains(path) || !is_active(step))
+        self.questions.any_open() && self.busy.is_empty()
     }
 
     fn add_external_input(&mut self, at: i128, kind: ExternalInputKind) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_lang::protocol::StepState;
 use planrun_lang::value::Value;
 
-use crate::journal::call::RecordedCall;
+use crate::journal::call::{RecordedCall, RecordedPhase};
 use crate::journal::failure::StepError;
 use crate::journal::question::{Answer, Question};
 
@@ -79,6 +79,15 @@ pub enum EndWithoutCall {
 }
 
 impl RecordedStep {
+    /// Returns true if its call has not ended, or if it waits for a time.
+    pub(super) fn is_active(&self) -> bool {
+        let calls = self.call.as_ref().is_some_and(|call| match call.phase {
+            RecordedPhase::InFlight | RecordedPhase::Waiting { .. } => true,
+            RecordedPhase::Answered | RecordedPhase::Ended | RecordedPhase::Cancelled => false,
+        });
+        !self.state.is_settled() && (calls || self.until.is_some())
+    }
+
     /// Creates the state of a step whose first event is recorded at this time.
     pub(super) fn new(at: i128) -> Self {
         Self {

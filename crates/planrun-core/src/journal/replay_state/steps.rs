@@ -292,6 +292,7 @@ impl ReplayState {
             trial: sent.trial,
             attempts: step.attempts,
             again: sent.again,
+            effect: sent.effect,
             used: before.map(|call| call.used).unwrap_or_default(),
             key: sent.key,
             arguments: sent.arguments,
@@ -435,6 +436,125 @@ fn phase_after(state: StepState) -> RecordedPhase {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::event::Event;
+    use crate::journal::words::Bound;
+    use planrun_lang::protocol::RunState;
+    use planrun_lang::types::Effect;
+
+    /// Returns what [`ReplayState::only_people_are_awaited`] returns, from all steps and questions.
+    fn only_people_are_awaited(state: &ReplayState) -> bool {
+        let asks = |path: &Arc<str>| {
+            let mut open = state.questions.open();
+            open.any(|(question, _)| state.questions.step(question) == Some(path))
+        };
+        let mut steps = state.steps.iter();
+        state.questions.open().next().is_some()
+            && steps.all(|(path, step)| asks(path) || !step.is_active())
+    }
+
+    fn event(number: u64, kind: EventKind) -> Event {
+        Event {
+            number,
+            at: i128::from(number),
+            kind,
+            sensitive: Vec::new(),
+        }
+    }
+
+    fn take(state: &mut ReplayState, kind: EventKind) {
+        state.take(event(state.last + 1, kind)).unwrap();
+        let (is, expected) = (
+            state.only_people_are_awaited(),
+            only_people_are_awaited(state),
+        );
+        assert_eq!(is, expected, "after event {number}");
+    }
+
+    fn asks(path: &str, kind: Waiting) -> EventKind {
+        EventKind::StepAsks {
+            path: path.into(),
+            question: Arc::new(Question::plain(kind, "?")),
+        }
+    }
+
+    fn answers(path: &str) -> EventKind {
+        EventKind::AnswerGiven {
+            path: path.into(),
+            value: Value::Bool(true),
+            by: None,
+            note: None,
+        }
+    }
+
+    fn runs(path: &str) -> EventKind {
+        EventKind::StepRunning {
+            path: path.into(),
+            tool: "x.y".into(),
+            attempt: 1,
+            call: Some(Dispatch {
+                execution: 0,
+                trial: 1,
+                effect: Effect::Effect,
+                key: "k".into(),
+                again: None,
+                arguments: Value::Null,
+            }),
+        }
+    }
+
+    #[test]
+    fn whether_only_people_are_awaited_follows_every_event() {
+        let mut state = ReplayState::default();
+        let started = EventKind::RunStarted {
+            run: "r".into(),
+            plan: "p".into(),
+            until: None,
+            steps: 3,
+        };
+        let events = [
+            started,
+            asks("a", Waiting::Input),
+            runs("b.call"),
+            asks("b.call", Waiting::Peer),
+            answers("a"),
+            answers("b.call.asked"),
+            asks("c", Waiting::Confirm),
+            EventKind::StepSleeps {
+                path: "d".into(),
+                until: 9,
+            },
+            EventKind::StepRetried { path: "b".into() },
+            EventKind::TimerFired {
+                path: "d".into(),
+                timer: Bound::Wait,
+            },
+            EventKind::TimerFired {
+                path: "c".into(),
+                timer: Bound::Expires,
+            },
+            asks("c", Waiting::Confirm),
+            EventKind::StepQueued { path: "e".into() },
+            answers("c.confirm"),
+            runs("c"),
+        ];
+        for event in events {
+            take(&mut state, event);
+        }
+    }
+
+    /// If each answer looked at all steps, this would take minutes.
+    #[test]
+    fn many_answers_are_read_in_time() {
+        const COUNT: usize = 20_000;
+        let mut state = ReplayState::default();
+        let asked = (0..COUNT).map(|index| asks(&format!("each[{index}]"), Waiting::Input));
+        let answered = (0..COUNT).map(|index| answers(&format!("each[{index}]")));
+        state.state = Some(RunState::Running);
+        for kind in asked.chain(answered) {
+            state.take(event(state.last + 1, kind)).unwrap();
+        }
+        assert!(!state.questions.any_open());
+    }
 
     /// The branch of a race that waited for its turn until another one had won has begun no call. After a retry, it
     /// has.

@@ -59,13 +59,10 @@ impl Budgets {
             self.exempt_calls += u64::from(calls);
             return;
         }
-        let mut inner = Some(ctx.tree[frame].scope);
-        while let Some(scope) = inner {
-            let spent = &mut ctx.tree.scopes[scope].spent;
-            spent.calls += u64::from(calls);
-            spent.used.add(used);
-            inner = ctx.tree.scopes[scope].outer;
-        }
+        ctx.tree.each_scope_around(frame, |scope| {
+            scope.spent.calls += u64::from(calls);
+            scope.spent.used.add(used);
+        });
         warn_of_low_budgets(ctx, frame);
     }
 
@@ -94,23 +91,17 @@ pub(in crate::run) fn refund_call(ctx: &mut Context, at: NodeRef) {
     if ctx.tree[at.0].auxiliary {
         return;
     }
-    let mut inner = Some(ctx.tree[at.0].scope);
-    while let Some(scope) = inner {
-        let spent = &mut ctx.tree.scopes[scope].spent;
-        spent.calls = spent.calls.saturating_sub(1);
-        inner = ctx.tree.scopes[scope].outer;
-    }
+    ctx.tree.each_scope_around(at.0, |scope| {
+        scope.spent.calls = scope.spent.calls.saturating_sub(1);
+    });
 }
 
 /// Counts the memory of a call's result.
 pub(in crate::run) fn count_memory(ctx: &mut Context, frame: FrameId, value: &Value) {
     let bytes = value.memory();
-    let mut inner = Some(ctx.tree[frame].scope);
-    while let Some(scope) = inner {
-        let spent = &mut ctx.tree.scopes[scope].spent;
-        spent.memory = spent.memory.saturating_add(bytes);
-        inner = ctx.tree.scopes[scope].outer;
-    }
+    ctx.tree.each_scope_around(frame, |scope| {
+        scope.spent.memory = scope.spent.memory.saturating_add(bytes);
+    });
 }
 
 fn warn_of_low_budgets(ctx: &mut Context, frame: FrameId) {
@@ -163,17 +154,12 @@ fn refusal(ctx: &Context, at: NodeRef) -> Option<Arc<StepError>> {
     let replays = ctx.outbox.recording.is_replaying();
     let is_spent =
         |share: &Share| share.used >= share.limit && !(replays && share.class == Part::Time);
-    let mut inner = Some(ctx.tree[at.0].scope);
-    while let Some(scope) = inner {
-        if let Some(share) = first_share(ctx, scope, is_spent) {
-            let class = ErrorClass::Budget(share.class);
-            let message = format!("the budget of {share} is spent");
-            let error = StepError::new(class, message, &ctx.tree.own_path(at));
-            return Some(Arc::new(error));
-        }
-        inner = ctx.tree.scopes[scope].outer;
-    }
-    None
+    let mut scopes = ctx.tree.scopes_around(ctx.tree[at.0].scope);
+    let share = scopes.find_map(|scope| first_share(ctx, scope, is_spent))?;
+    let class = ErrorClass::Budget(share.class);
+    let message = format!("the budget of {share} is spent");
+    let error = StepError::new(class, message, &ctx.tree.own_path(at));
+    Some(Arc::new(error))
 }
 
 /// Returns the first limit of a plan instance's budget, with its usage, that fulfils a condition. It is called for every

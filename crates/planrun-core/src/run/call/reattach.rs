@@ -23,7 +23,8 @@ use crate::run::schedule::Timer;
 use crate::run::sensitive::in_arguments;
 
 impl Calls {
-    /// Begins a recorded call with its arguments and its key, in its recorded phase.
+    /// Begins a recorded call with its arguments and its key, in its recorded phase. If the class of its tool has
+    /// changed since it was sent, the stricter one counts: what was sent as an effect is not repeated.
     pub(in crate::run) fn begin_recorded(
         &mut self,
         ctx: &mut Context,
@@ -32,6 +33,7 @@ impl Calls {
         path: Arc<str>,
         recorded: RecordedCall,
     ) {
+        let effect = effect.max(recorded.effect);
         self.note_recorded(ctx, at, effect, &recorded);
         if !recorded.key.is_empty() {
             self.approvals.note_used(at, recorded.execution);
@@ -50,7 +52,7 @@ impl Calls {
         };
         let state = Box::new(CallState {
             number,
-            phase: resumed_phase(&recorded.phase),
+            phase: phase(recorded.phase),
             arrived: recorded.arrived,
             sent_at: recorded.sent_at,
             handle: recorded.handle,
@@ -242,6 +244,17 @@ impl Calls {
     }
 }
 
+/// Returns the phase in which a process takes up a recorded call.
+fn phase(recorded: RecordedPhase) -> Phase {
+    match recorded {
+        RecordedPhase::InFlight => Phase::Lost,
+        RecordedPhase::Ended => Phase::CutOff,
+        RecordedPhase::Cancelled => Phase::Cancelled,
+        RecordedPhase::Waiting { .. } => Phase::Waiting,
+        RecordedPhase::Answered => Phase::Answered,
+    }
+}
+
 /// Returns the failure of a call that may have happened, since it got no answer.
 fn maybe_sent(ctx: &Context, at: NodeRef, effect: Effect) -> StepError {
     let attempts = ctx.tree.record(at).attempts;
@@ -253,15 +266,4 @@ fn maybe_sent(ctx: &Context, at: NodeRef, effect: Effect) -> StepError {
     let class = ErrorClass::Transient(Transient::Network);
     let lost = CallError::new(class, message, Sent::Maybe);
     StepError::attempt(lost, effect, &ctx.tree.own_path(at), attempts)
-}
-
-/// Returns the phase in which a call resumes.
-fn resumed_phase(recorded: &RecordedPhase) -> Phase {
-    match recorded {
-        RecordedPhase::InFlight => Phase::Lost,
-        RecordedPhase::Ended => Phase::CutOff,
-        RecordedPhase::Cancelled => Phase::Cancelled,
-        RecordedPhase::Waiting { .. } => Phase::Waiting,
-        RecordedPhase::Answered => Phase::Answered,
-    }
 }

@@ -59,21 +59,13 @@ impl Slots {
     /// neither is a call whose peer has got its reply.
     #[expect(clippy::unused_self, reason = "part of the interface of slots")]
     pub(in crate::run) fn hold(&mut self, ctx: &mut Context, frame: FrameId) {
-        let mut inner = Some(ctx.tree[frame].scope);
-        while let Some(scope) = inner {
-            ctx.tree.scopes[scope].in_use += 1;
-            inner = ctx.tree.scopes[scope].outer;
-        }
+        ctx.tree.each_scope_around(frame, |scope| scope.in_use += 1);
     }
 
     /// Releases the slot of a call in a frame, and wakes the first call that can use it.
     pub(in crate::run) fn give(&mut self, ctx: &mut Context, frame: FrameId) {
-        let mut inner = Some(ctx.tree[frame].scope);
-        while let Some(scope) = inner {
-            let scope = &mut ctx.tree.scopes[scope];
-            scope.in_use = scope.in_use.saturating_sub(1);
-            inner = scope.outer;
-        }
+        let tree = &mut ctx.tree;
+        tree.each_scope_around(frame, |scope| scope.in_use = scope.in_use.saturating_sub(1));
         self.wake_next(ctx);
     }
 

@@ -4,7 +4,7 @@ pub(super) mod asked;
 pub(super) mod input;
 pub(super) mod sleep;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use planrun_lang::protocol::StepState;
@@ -44,8 +44,8 @@ pub(in crate::run) struct People {
     answers: Vec<SubmittedAnswer>,
     /// Whether the driver can ask people.
     asks: bool,
-    /// Number of questions that the driver is asking.
-    asking: usize,
+    /// Paths of the questions that the driver is asking.
+    asking: BTreeSet<Arc<str>>,
     /// Number of steps that wait until a time.
     moments: usize,
 }
@@ -73,7 +73,7 @@ impl People {
             unasked: Vec::new(),
             answers,
             asks,
-            asking: 0,
+            asking: BTreeSet::new(),
             moments: 0,
         }
     }
@@ -104,7 +104,7 @@ impl People {
 
     /// Returns true if the driver is asking somebody.
     pub(in crate::run) fn is_asking(&self) -> bool {
-        self.asking > 0
+        !self.asking.is_empty()
     }
 
     /// Returns true if a timer belongs to a step that still waits.
@@ -211,7 +211,17 @@ impl People {
         self.moments -= usize::from(wait.question.is_none());
         let path = ctx.tree.own_path(at);
         self.by_step.remove(&path);
+        if let Some(question) = &wait.question {
+            self.stop_asking(ctx, &question.path(&path));
+        }
         Some((path, wait))
+    }
+
+    /// Lets the driver stop asking a question that is closed.
+    pub(in crate::run) fn stop_asking(&mut self, ctx: &mut Context, path: &str) {
+        if let Some(path) = self.asking.take(path) {
+            ctx.outbox.push(Command::StopAsking(path));
+        }
     }
 
     /// Ends the wait of a step and withdraws its question.
@@ -271,7 +281,7 @@ impl People {
             }
         }
         if self.asks && may_ask {
-            self.asking += 1;
+            self.asking.insert(asking.path.clone());
             let question = Arc::new(asking.question.redacted(&ctx.outbox.redactor));
             ctx.outbox.push(Command::Ask(Asking { question, ..asking }));
             return;
@@ -305,7 +315,10 @@ impl People {
         asking: Asking,
         given: Option<SubmittedAnswer>,
     ) {
-        self.asking = self.asking.saturating_sub(1);
+        if !self.asking.remove(&asking.path) {
+            // It was closed before its answer was handled.
+            return;
+        }
         let now = ctx.outbox.now.wall;
         let refused = match given.map(|given| self.answer(ctx, peers, &given, now)) {
             Some(Ok(())) => return,

@@ -74,7 +74,7 @@ impl MemoryStore {
         let mut newest_message = stored.newest_message.subscribe();
         newest_message.mark_changed();
         stored.row.holder = Some(Holder {
-            driver,
+            driver: driver.clone(),
             process,
             machine,
             since,
@@ -88,6 +88,7 @@ impl MemoryStore {
             batch: Batch::default(),
             newest_message,
             seen: 0,
+            driver,
             misused: None,
         })
     }
@@ -251,10 +252,10 @@ impl Store for MemoryStore {
         let content = self.content.lock();
         let passes = |row: &&RunRow| {
             filter.plan.as_ref().is_none_or(|plan| row.plan == *plan)
-                && (filter.states.is_empty()
+                && (filter.states.is_empty() && !filter.pending
                     || row
                         .state
-                        .is_some_and(|state| filter.states.contains(&state)))
+                        .map_or(filter.pending, |state| filter.states.contains(&state)))
                 && filter.since.is_none_or(|since| row.created_at >= since)
                 && filter
                     .due
@@ -399,12 +400,19 @@ struct MemoryLease {
     newest_message: watch::Receiver<u64>,
     /// Number of the newest message that was returned.
     seen: u64,
+    /// Distinguishes the lease from those of other drivers.
+    driver: String,
     /// Why the lease was misused; nothing is written after that.
     misused: Option<String>,
 }
 
 impl MemoryLease {
     fn write(&mut self) -> Result<(), JournalError> {
+        let store = self.store.clone();
+        self.write_to(&mut store.content.lock())
+    }
+
+    fn write_to(&mut self, content: &mut Content) -> Result<(), JournalError> {
         if let Some(why) = &self.misused {
             return Err(JournalError::Misused(why.clone()));
         }
@@ -414,7 +422,7 @@ impl MemoryLease {
             summary,
             taken,
         } = std::mem::take(&mut self.batch);
-        let (mut content, now) = (self.store.content.lock(), self.store.host.now());
+        let now = self.store.host.now();
         let stored = content.find(&self.run)?;
         for line in lines {
             stored.row.head = link(&stored.row.head, &line);
@@ -451,6 +459,18 @@ impl MemoryLease {
         }
         content.blobs.extend(blobs);
         Ok(())
+    }
+}
+
+impl MemoryLease {
+    /// Releases the lease if it is still held. Returns the number of the newest message then.
+    fn end(&self, content: &mut Content) -> Option<u64> {
+        let stored = content.find(&self.run).ok()?;
+        stored
+            .row
+            .holder
+            .take_if(|holder| holder.driver == self.driver)?;
+        stored.messages.last().map(|message| message.id)
     }
 }
 
@@ -531,9 +551,14 @@ impl Log for MemoryLease {
         self.batch.taken.push(id);
     }
 
-    fn release(mut self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
-        let written = self.write().map_err(|failure| failure.to_string());
-        Box::pin(std::future::ready(written))
+    fn release(mut self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<bool, String>> + Send>> {
+        let store = self.store.clone();
+        let mut content = store.content.lock();
+        let written = self.write_to(&mut content);
+        let newest = self.end(&mut content).unwrap_or(0);
+        let released = written.map(|()| newest > self.seen);
+        let released = released.map_err(|failure| failure.to_string());
+        Box::pin(std::future::ready(released))
     }
 }
 
@@ -549,8 +574,6 @@ impl Lease for MemoryLease {
 
 impl Drop for MemoryLease {
     fn drop(&mut self) {
-        if let Ok(stored) = self.store.content.lock().find(&self.run) {
-            stored.row.holder = None;
-        }
+        self.end(&mut self.store.content.lock());
     }
 }

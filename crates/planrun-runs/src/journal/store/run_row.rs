@@ -53,10 +53,13 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
-    /// Returns the name of its state; `pending` before anything happened.
+    /// The state of a run that has not begun.
+    pub const PENDING: &str = "pending";
+
+    /// Returns the name of its state; [`Self::PENDING`] before anything happened.
     #[must_use]
     pub fn state_name(&self) -> &'static str {
-        self.state.map_or("pending", RunState::name)
+        self.state.map_or(Self::PENDING, RunState::name)
     }
 }
 
@@ -126,8 +129,10 @@ impl fmt::Display for Holder {
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub plan: Option<String>,
-    /// Any of these states; empty for all.
+    /// Any of these states, or [`Self::pending`]; empty for all.
     pub states: Vec<RunState>,
+    /// Runs that have not begun.
+    pub pending: bool,
     /// Created at or after this time.
     pub since: Option<i128>,
     /// Resumes by itself at or before this time.

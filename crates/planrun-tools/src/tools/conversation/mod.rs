@@ -3,7 +3,9 @@
 mod event;
 mod sender;
 
+use std::any::Any;
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
@@ -42,7 +44,7 @@ pub enum Conversation {
 }
 
 /// The events of a call in progress. There is exactly one [`CallEvent::Done`], and nothing follows it. Dropping the
-/// events drops the work behind them.
+/// events drops the work behind them. If the work panics, the call ends with an `internal` error.
 pub struct Events {
     source: Source,
 }
@@ -163,19 +165,12 @@ impl Stream for Events {
     type Item = CallEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<CallEvent>> {
-        let event = match &mut self.source {
-            Source::Silent(work) => work.as_mut().poll(context).map(CallEvent::Done),
-            Source::Running {
-                work,
-                receiver,
-                outcome,
-            } => poll_running(work, receiver, outcome, context),
-            Source::Stream(stream) => stream
-                .as_mut()
-                .poll_next(context)
-                .map(|event| event.unwrap_or_else(|| CallEvent::Done(Err(broken_off())))),
-            Source::Ended => return Poll::Ready(None),
-        };
+        if matches!(self.source, Source::Ended) {
+            return Poll::Ready(None);
+        }
+        let polled = catch_unwind(AssertUnwindSafe(|| self.source.poll_next(context)));
+        let event =
+            polled.unwrap_or_else(|panic| Poll::Ready(CallEvent::Done(Err(panicked(&*panic)))));
         if matches!(event, Poll::Ready(CallEvent::Done(_))) {
             self.source = Source::Ended;
             if ABANDONED.load(Ordering::SeqCst) {
@@ -183,6 +178,24 @@ impl Stream for Events {
             }
         }
         event.map(Some)
+    }
+}
+
+impl Source {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<CallEvent> {
+        match self {
+            Self::Silent(work) => work.as_mut().poll(context).map(CallEvent::Done),
+            Self::Running {
+                work,
+                receiver,
+                outcome,
+            } => poll_running(work, receiver, outcome, context),
+            Self::Stream(stream) => stream
+                .as_mut()
+                .poll_next(context)
+                .map(|event| event.unwrap_or_else(|| CallEvent::Done(Err(broken_off())))),
+            Self::Ended => Poll::Pending,
+        }
     }
 }
 
@@ -220,6 +233,15 @@ pub fn broken_off() -> CallError {
         "the call was interrupted without a result",
         Sent::Maybe,
     )
+}
+
+/// The error of a call whose code has panicked. How far it got is unknown.
+pub(in crate::tools) fn panicked(panic: &(dyn Any + Send)) -> CallError {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    let why = text.unwrap_or("without a message");
+    let message = format!("the code of the tool has panicked: {why}");
+    CallError::new(ErrorClass::Internal, message, Sent::Maybe)
 }
 
 struct MapOutcome<C> {
@@ -340,6 +362,22 @@ mod tests {
             .map_texts(|_| ())
             .map_outcome(|end| end.and_then(|_| give()));
         assert!(mapped.outcome().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_internal_error_after_which_nothing_comes() {
+        let mut events = events(Conversation::with_events(|mut events| async move {
+            events.usage(Usage::new(1, 0.0)).await;
+            panic!("no {}", "answer")
+        }));
+        assert!(matches!(events.next().await, Some(CallEvent::Usage(_))));
+        let Some(CallEvent::Done(Err(error))) = events.next().await else {
+            panic!("it fails")
+        };
+        let failure = (error.to_string(), error.sent);
+        let message = "internal: the code of the tool has panicked: no answer";
+        assert_eq!(failure, (message.to_owned(), Sent::Maybe));
+        assert!(events.next().await.is_none());
     }
 
     #[tokio::test]

@@ -98,9 +98,19 @@ fn write_one(
             .execute([*message, target.id])?;
     }
     if work.close {
+        // Whoever sent a message before this was told that the run is driven.
+        target.newest_message = newest_message(transaction, target.id)?;
         release(transaction, &target)?;
     }
     Ok(Ok(target))
+}
+
+/// Returns the number of the newest message to a run; 0 if there is none.
+pub(super) fn newest_message(connection: &Connection, run: i64) -> rusqlite::Result<u64> {
+    let select = "SELECT coalesce(max(id), 0) FROM messages WHERE run = ?";
+    connection
+        .prepare_cached(select)?
+        .query_row([run], |row| row.get(0))
 }
 
 /// Updates the row of the run, if its lease is still held.
@@ -231,6 +241,7 @@ mod tests {
             epoch: 1,
             last: 7,
             head: Digest::of(b"h"),
+            newest_message: 0,
         };
         let line = format!("{}\n", "x".repeat(100_000));
         let text = line.repeat(5);

@@ -13,7 +13,7 @@ use tracing::debug_span;
 
 use super::super::failure::JournalError;
 use super::commit;
-use super::queue::{Queue, Target, Work};
+use super::queue::{Queue, Work};
 use super::{Settings, nanos};
 
 /// The queue of a process, and its only writer.
@@ -210,7 +210,7 @@ impl Writer {
         }
         let mut is_complete = true;
         for (key, target) in queue.targets() {
-            match self.newest(&target) {
+            match commit::newest_message(&self.connection, target.id) {
                 Ok(newest) => queue.report_message(key, newest),
                 Err(_) => is_complete = false,
             }
@@ -219,13 +219,6 @@ impl Writer {
         if is_complete {
             self.version = Some(version);
         }
-    }
-
-    fn newest(&self, target: &Target) -> rusqlite::Result<u64> {
-        let select = "SELECT coalesce(max(id), 0) FROM messages WHERE run = ?";
-        self.connection
-            .prepare_cached(select)?
-            .query_row([target.id], |row| row.get(0))
     }
 
     fn until(&self) -> i64 {

@@ -1,9 +1,10 @@
 //! The inbox of a run: written by any process, read by the run's driver, and emptied as events record the messages.
 
-use rusqlite::params;
+use rusqlite::{Transaction, params};
 
 use super::super::failure::JournalError;
 use super::super::interface::{Message, Seen};
+use super::commit::newest_message;
 use super::{Inner, rows};
 
 impl Inner {
@@ -14,25 +15,45 @@ impl Inner {
         texts: &[String],
         seen: Seen,
     ) -> Result<bool, JournalError> {
-        self.change(|transaction| {
+        let sent = self.change(|transaction| {
             let to_error = |error: rusqlite::Error| self.failure(&error);
             let found = rows::find(transaction, run).map_err(to_error)?;
             let (id, row) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
-            let newest = "SELECT coalesce(max(id), 0) FROM messages WHERE run = ?";
-            let newest: u64 = transaction
-                .query_row(newest, [id], |row| row.get(0))
-                .map_err(to_error)?;
+            let newest = newest_message(transaction, id).map_err(to_error)?;
             if seen.events.is_some_and(|events| row.events != events) || newest > seen.message {
-                return Ok(false);
+                return Ok(None);
             }
-            let insert = "INSERT INTO messages (run, at, text) VALUES (?, ?, ?)";
+            let mut sent = 0;
             for text in texts {
-                transaction
-                    .execute(insert, params![id, self.now(), text])
-                    .map_err(to_error)?;
+                sent = self.add_message(transaction, id, text)?;
             }
-            Ok(true)
-        })
+            Ok(Some((id, sent)))
+        })?;
+        if let Some((id, newest)) = sent {
+            self.report_message(id, newest);
+        }
+        Ok(sent.is_some())
+    }
+
+    /// Adds a message to the inbox of a run. Returns its number.
+    fn add_message(
+        &self,
+        transaction: &Transaction<'_>,
+        run: i64,
+        text: &str,
+    ) -> Result<u64, JournalError> {
+        let insert = "INSERT INTO messages (run, at, text) VALUES (?, ?, ?)";
+        transaction
+            .execute(insert, params![run, self.now(), text])
+            .map_err(|error| self.failure(&error))?;
+        Ok(u64::try_from(transaction.last_insert_rowid()).unwrap_or(0))
+    }
+
+    /// Reports a message to the driver of a run, if it has one in this process; those of others poll.
+    fn report_message(&self, run: i64, newest: u64) {
+        if let Some(commits) = self.commits() {
+            commits.queue.report_message_to(run, newest);
+        }
     }
 
     /// Returns the messages to a run that no event has recorded.
@@ -42,16 +63,13 @@ impl Inner {
     }
 
     pub(super) fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
-        self.change(|transaction| {
-            let to_error = |error: rusqlite::Error| self.failure(&error);
-            let found = rows::find(transaction, run).map_err(to_error)?;
+        let (id, sent) = self.change(|transaction| {
+            let found = rows::find(transaction, run).map_err(|error| self.failure(&error))?;
             let (id, _) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
-            let insert = "INSERT INTO messages (run, at, text) VALUES (?, ?, ?)";
-            transaction
-                .execute(insert, params![id, self.now(), text])
-                .map_err(to_error)?;
-            Ok(u64::try_from(transaction.last_insert_rowid()).unwrap_or(0))
-        })
+            Ok((id, self.add_message(transaction, id, text)?))
+        })?;
+        self.report_message(id, sent);
+        Ok(sent)
     }
 
     /// Returns the messages to a run after this one, oldest first.

@@ -60,6 +60,7 @@ impl Inner {
                 epoch: 1,
                 last: 0,
                 head,
+                newest_message: 0,
             };
             Ok(Created::New(GrantedLease {
                 target,
@@ -128,6 +129,7 @@ impl Inner {
                 epoch,
                 last: row.events,
                 head: row.head,
+                newest_message: 0,
             };
             Ok(GrantedLease {
                 target,

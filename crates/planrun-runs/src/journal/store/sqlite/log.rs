@@ -77,7 +77,7 @@ impl Log for SqliteLease {
         Self::taken(self, id);
     }
 
-    fn release(self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
+    fn release(self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<bool, String>> + Send>> {
         let released = (*self).release();
         Box::pin(async move { released.await.map_err(|failure| failure.to_string()) })
     }

@@ -108,6 +108,8 @@ pub(super) struct Target {
     /// Number of the last event on disk, and the chain value after it.
     pub last: u64,
     pub head: Digest,
+    /// Number of the newest message to the run when its lease was released; 0 if there was none.
+    pub newest_message: u64,
 }
 
 /// The work of the writer for one run.
@@ -136,6 +138,14 @@ struct Entry {
 impl Entry {
     fn failed(&self) -> bool {
         self.durable.borrow().failure.is_some()
+    }
+
+    fn report_message(&mut self, newest: u64) {
+        self.newest_message.send_if_modified(|known| {
+            let new = *known < newest;
+            *known = (*known).max(newest);
+            new
+        });
     }
 
     fn fail(&mut self, error: JournalError) {
@@ -323,6 +333,7 @@ impl Queue {
             match outcome {
                 Ok(target) => {
                     let through = target.last;
+                    entry.report_message(target.newest_message);
                     entry.target = target;
                     entry
                         .durable
@@ -360,11 +371,16 @@ impl Queue {
     /// Reports the number of the newest message to a driver.
     pub(super) fn report_message(&self, key: u64, newest: u64) {
         if let Some(entry) = self.state().entries.get_mut(&key) {
-            entry.newest_message.send_if_modified(|known| {
-                let new = *known < newest;
-                *known = (*known).max(newest);
-                new
-            });
+            entry.report_message(newest);
+        }
+    }
+
+    /// Reports the number of the newest message to the driver of a run, if it has one in this process.
+    pub(super) fn report_message_to(&self, run: i64, newest: u64) {
+        for entry in self.state().entries.values_mut() {
+            if entry.target.id == run {
+                entry.report_message(newest);
+            }
         }
     }
 
@@ -418,6 +434,7 @@ mod tests {
             epoch: 1,
             last: 0,
             head: Digest::of(b""),
+            newest_message: 0,
         }
     }
 

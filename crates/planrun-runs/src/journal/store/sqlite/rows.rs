@@ -79,14 +79,12 @@ fn select(filter: &Filter) -> (String, Vec<Value>) {
         parameters.push(plan.clone().into());
         conditions.push("plan = ?");
     }
-    let states = format!("state IN ({})", vec!["?"; filter.states.len()].join(", "));
-    if !filter.states.is_empty() {
-        parameters.extend(
-            filter
-                .states
-                .iter()
-                .map(|state| state.name().to_owned().into()),
-        );
+    let pending = filter.pending.then_some(RunInfo::PENDING);
+    let names = filter.states.iter().map(|state| state.name());
+    let names: Vec<&str> = names.chain(pending).collect();
+    let states = format!("state IN ({})", vec!["?"; names.len()].join(", "));
+    if !names.is_empty() {
+        parameters.extend(names.into_iter().map(|name| name.to_owned().into()));
         conditions.push(&states);
     }
     if let Some(since) = filter.since {

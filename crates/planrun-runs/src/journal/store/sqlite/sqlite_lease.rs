@@ -182,18 +182,21 @@ impl SqliteLease {
         self.failure().map_or(Ok(()), Err)
     }
 
-    /// As [`Self::close`], without waiting in this thread.
+    /// As [`Self::close`], without waiting in this thread. Returns true if messages had arrived by then that
+    /// [`Self::inbox`] has not returned.
     ///
     /// # Errors
     /// As [`Self::close`].
-    pub(super) fn release(mut self) -> impl Future<Output = Result<(), JournalError>> + Send {
+    pub(super) fn release(mut self) -> impl Future<Output = Result<bool, JournalError>> + Send {
         self.hand_over();
         // The pending work and the release are one commit.
         self.commits.queue.close(self.key);
         async move {
             // The writer drops its end of the channel when the lease is released.
             while self.durable.changed().await.is_ok() {}
-            self.failure().map_or(Ok(()), Err)
+            let newest = *self.newest_message.borrow();
+            let is_unread = newest > self.seen.unwrap_or(0);
+            self.failure().map_or(Ok(is_unread), Err)
         }
     }
 
