@@ -168,3 +168,41 @@ fn safe_fixes_of_arms_messages_and_forms_lead_to_a_clean_check() {
         );
     }
 }
+
+#[test]
+fn fixes_of_texts_that_are_times_and_of_positions_lead_to_a_clean_check() {
+    let plan = |statements: &str| {
+        format!(
+            "plan p(at: timestamp, xs: string[]) -> any {{\n step e = crm.find(id: \"1\")\n {statements}\n}}"
+        )
+    };
+    for statements in [
+        "step w = wait until e.start reply 1",
+        "let x: timestamp = e.start reply x",
+        "let x: duration = e.wait reply x",
+        "reply e.start > at",
+        "reply at == e.start",
+        "reply e.start + 14d",
+        "reply at + e.wait",
+        "reply at - e.start",
+        "reply e.start - 14d",
+        "reply e.start.getMonth()",
+        "reply e.start.format(\"%Y\")",
+        "reply e.wait.getHours()",
+        "reply xs.map(x, i, \"${i}${x}\")",
+    ] {
+        let left = errors_after("--unsafe-fix", &plan(statements));
+        assert_eq!(left, Vec::<String>::new(), "{statements}");
+    }
+    for statements in [
+        "let x: timestamp = \"2026-03-02T09:00:00Z\" reply x",
+        "let x: duration = \"5m\" reply x",
+        "let x: duration = \"1.5h\" reply x",
+    ] {
+        let left = errors_after("--fix", &plan(statements));
+        assert_eq!(left, Vec::<String>::new(), "{statements}");
+    }
+    // The text `1209600s` is hardly meant.
+    let found = found("no-overload", "reply [\"in \" + 14d, name, flag, names]");
+    assert!(found[0]["fix"].is_null(), "{found:?}");
+}
