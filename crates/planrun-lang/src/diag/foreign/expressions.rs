@@ -10,6 +10,8 @@ const PRINT: &str =
     "a plan cannot print: return the result with `reply`; `planrun run` shows every step";
 const PARSE: &str = "a plan cannot parse JSON: declare the result of the tool, `tool ns.name(…) -> { field: string }`, and read its fields; \
      where a tool gives only text, as `fs.read` and `proc.run` do, make the program that reads it a tool of the project";
+const GROUPS: &str = "there is no grouping; a map of groups is `xs.map(x, x.kind).distinct().transformMapEntry(i, k, { (k): \
+     xs.filter(x, x.kind == k) })`";
 const NUMBERED: &str = "the position comes first; for calls, use `each x, i in xs max 100 { … }`";
 const FOLD: &str = "there is no fold: use `sum(xs)`, `size(xs)`, `xs.join(\", \")`, `.map` or `.filter`; for calls that depend on each other, use `repeat`";
 const CALLS: &str = "to call a tool for each element, use a step, `step done = each x in xs max 100 { … yield … }`; for values, use `xs.map(x, e)`";
@@ -126,7 +128,7 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
     Advice("xs.transformList(i, x, …)", NUMBERED):
         "enumerate(xs)", "xs.enumerate()", "xs.withIndex()", "xs.with_index()", "xs.indexed()",
         "xs.mapIndexed(x)", "xs.map_with_index(x)";
-    Advice("xs.transformMapEntry(i, x, { (x.key): x.value })", "`(…)` computes the key"):
+    Advice("xs.transformMapEntry(i, x, { (x): i })", "`(…)` computes the key, as in `{ (x.key): x.value }`"):
         "xs.toMap(x)", "xs.to_map(x)", "xs.toObject(x)", "xs.associate(x)", "xs.associateBy(x)",
         "xs.keyBy(x)", "xs.key_by(x)", "xs.indexBy(x)", "xs.toDict(x)", "dict(xs)",
         "Object.fromEntries(xs)", "fromEntries(xs)";
@@ -134,7 +136,7 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
     Advice("", CALLS): "xs.forEach(x, e)", "xs.each(x, e)", "forEach(xs, e)";
     Advice("", FOLD):
         "xs.reduce(a)", "xs.fold(a)", "xs.inject(a)", "xs.accumulate(a)", "reduce(xs)", "fold(xs)";
-    Advice("xs.map(x, x.kind).distinct().transformMapEntry(i, k, { (k): xs.filter(x, x.kind == k) })"):
+    Advice("", GROUPS):
         "xs.groupBy(x, e)", "xs.group_by(x, e)", "groupBy(xs)";
     Advice("xs.exists(x, …)"): "any(xs)";
     Advice("xs.all(x, …)"): "all(xs)";
