@@ -120,3 +120,89 @@ fn a_misspelt_setting_of_the_project_hides_nothing() {
         ["config-key", "unimplemented-tool", "unknown-argument"]
     );
 }
+
+/// Fixes a plan with these items and returns the codes of the errors that remain.
+fn errors_after(fix: &str, items: &str) -> Vec<String> {
+    let text = format!(
+        "use crm\ntool crm.find(id: string) -> {{ name: string, start: string, wait: string }} read fails none\n\
+         tool crm.write(id: string) -> {{ letter: string }} effect fails bounced\n\n{items}\n"
+    );
+    let folder = folder([("a.plan", text)]);
+    planrun(["check", fix, "a.plan"])
+        .within(folder.path())
+        .run();
+    let left = planrun(["check", "--format", "json", "a.plan"])
+        .within(folder.path())
+        .run()
+        .json();
+    let all = left["diagnostics"].as_array().unwrap().iter();
+    all.filter(|found| found["severity"] == "error")
+        .map(|found| format!("{}: {}", found["code"], found["message"]))
+        .collect()
+}
+
+#[test]
+fn safe_fixes_of_arms_messages_and_forms_lead_to_a_clean_check() {
+    for items in [
+        "plan p(id: string) -> string {\n step a = crm.find(id: id)\n recover tool.none as e => fail tool.bad e.message\n reply a.name\n}",
+        "plan p(id: string) -> string {\n step a = crm.find(id: id)\n recover tool.none as e => do {\n fail tool.bad \
+         e.message\n }\n reply a.name\n}",
+        "plan p(id: string) -> string {\n fail tool.bad id + \"!\" when id == \"\"\n reply id\n}",
+        "plan p(id: string) -> string {\n fail tool.bad (id)\n}",
+        "plan p(k: \"a\" | \"b\") -> string {\n step c = match k {\n \"a\" => crm.find(id: k)\n recover tool.none => \
+         null,\n \"b\" => null,\n }\n reply c?.name ?? \"\"\n}",
+        "plan p(k: \"a\" | \"b\") -> any {\n step c = match k {\n \"a\" => race { x: crm.find(id: k), y: crm.find(id: \
+         \"b\") },\n \"b\" => wait 5s,\n }\n reply c\n}",
+        "plan p(k: bool, xs: string[]) -> any {\n step c = match k {\n true => each x in xs max 9 { step f = \
+         crm.find(id: x) yield f.name },\n false => input \"Go?\" -> { ok: bool } by \"desk\" within 1d,\n }\n reply c\n}",
+        "plan p() -> string {\n step c = race { a: crm.find(id: \"1\") timeout 5s, b: crm.find(id: \"2\") when true }\n \
+         reply c?.name ?? \"\"\n}",
+        "plan p() -> string {\n step d = input \"?\" -> { name: string, note?: string, size?: \"s\" | \"m\", n ? : int? }\n \
+         reply d.name + (d.note ?? \"\") + (d.size ?? \"\") + string(d.n ?? 0)\n}\n\n\
+         test \"t\" for p {\n answer d => { name: \"a\" }\n expect reply == \"a0\"\n}",
+    ] {
+        assert_eq!(
+            errors_after("--fix", items),
+            Vec::<String>::new(),
+            "{items}"
+        );
+    }
+}
+
+#[test]
+fn fixes_of_texts_that_are_times_and_of_positions_lead_to_a_clean_check() {
+    let plan = |statements: &str| {
+        format!(
+            "plan p(at: timestamp, xs: string[]) -> any {{\n step e = crm.find(id: \"1\")\n {statements}\n}}"
+        )
+    };
+    for statements in [
+        "step w = wait until e.start reply 1",
+        "let x: timestamp = e.start reply x",
+        "let x: duration = e.wait reply x",
+        "reply e.start > at",
+        "reply at == e.start",
+        "reply e.start + 14d",
+        "reply at + e.wait",
+        "reply at - e.start",
+        "reply e.start - 14d",
+        "reply e.start.getMonth()",
+        "reply e.start.format(\"%Y\")",
+        "reply e.wait.getHours()",
+        "reply xs.map(x, i, \"${i}${x}\")",
+    ] {
+        let left = errors_after("--unsafe-fix", &plan(statements));
+        assert_eq!(left, Vec::<String>::new(), "{statements}");
+    }
+    for statements in [
+        "let x: timestamp = \"2026-03-02T09:00:00Z\" reply x",
+        "let x: duration = \"5m\" reply x",
+        "let x: duration = \"1.5h\" reply x",
+    ] {
+        let left = errors_after("--fix", &plan(statements));
+        assert_eq!(left, Vec::<String>::new(), "{statements}");
+    }
+    // The text `1209600s` is hardly meant.
+    let found = found("no-overload", "reply [\"in \" + 14d, name, flag, names]");
+    assert!(found[0]["fix"].is_null(), "{found:?}");
+}

@@ -9,7 +9,7 @@ mod tools;
 pub use crate::types::FailureKind;
 pub use failure::Failure;
 pub use function::{Example, Form, Function, Given, Overload, Shape};
-pub use library::format_clauses;
+pub use library::{format_clauses, unknown_clause, unknown_time_clause};
 pub use tools::refused_argument;
 
 /// Namespaces of built-in functions; `cel` holds the macro `cel.bind`.

@@ -310,8 +310,16 @@ fn check_input_field(checker: &mut PlanChecker<'_>, field: &ast::InputField) -> 
         format_args!("the known value of `{name}`"),
     );
     let options = field.options.as_ref().map(|options| {
-        let what = format_args!("the choices of `{name}`");
-        checker.value_of(options, &ty.clone().list(), Expectation::of(&what))
+        let what = format_args!("the list of choices of `{name}`");
+        let before = checker.diagnostics.len();
+        let code = checker.value_of(options, &ty.clone().list(), Expectation::of(&what));
+        if matches!(ty.without_null(), Type::List(_))
+            && let Some(found) = checker.diagnostics.get_mut(before)
+            && found.code == &codes::types::WRONG_TYPE
+        {
+            *found = several_choices(name, &ty, options.span);
+        }
+        code
     });
     let sensitive = checker.types.secrets(&field.ty);
     let (name, span) = (name.clone(), field.name.span);
@@ -326,6 +334,18 @@ fn check_input_field(checker: &mut PlanChecker<'_>, field: &ast::InputField) -> 
         contracts: Vec::new(),
         sensitive,
     }
+}
+
+/// Creates the diagnostic for the choices of a field that takes several values.
+fn several_choices(name: &str, ty: &Type, span: Span) -> Diagnostic {
+    let message = format!("`in` lists the choices for one value, but `{name}` is a list");
+    Diagnostic::new(&codes::types::WRONG_TYPE, span, message)
+        .note("choices for one value")
+        .expected(ty.clone().list(), "a list of single choices")
+        .help(format!(
+            "to choose one, declare the type of a single choice; a form cannot offer several choices: without `in`, `{name}` is \
+             a list that the person writes"
+        ))
 }
 
 /// Reports `known e in LIST`: `in` is an operator there, so the choices of a field must come first. Returns the span of

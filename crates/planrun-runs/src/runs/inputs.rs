@@ -170,7 +170,23 @@ fn value_of(parameter: &PlanParameter, text: &str) -> Result<Value, Error> {
         Ok(json) if json.is_null() && may_be_left_out(parameter) => Ok(Value::Null),
         Ok(json) => decode(&json, &parameter.ty)
             .map_err(|mismatch| unfit(&parameter.name, &parameter.ty, &mismatch)),
-        Err(_) => as_text.map_err(|mismatch| unfit(&parameter.name, &parameter.ty, &mismatch)),
+        Err(_) => as_text.map_err(|mismatch| match form_of(&parameter.ty) {
+            Some(form) => Error::Invalid(format!(
+                "the input `{}` must be of type {}: `{text}` is not {form}",
+                parameter.name, parameter.ty
+            )),
+            None => unfit(&parameter.name, &parameter.ty, &mismatch),
+        }),
+    }
+}
+
+/// Returns how a text must be written to be a value of a type that is not text itself.
+fn form_of(ty: &Type) -> Option<&'static str> {
+    match ty.without_null() {
+        Type::Timestamp => Some("a timestamp such as 2026-01-31T09:00:00Z"),
+        Type::Duration => Some("a duration such as 1h30m"),
+        Type::Bytes => Some("base64"),
+        _ => None,
     }
 }
 

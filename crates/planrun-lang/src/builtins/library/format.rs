@@ -1,7 +1,10 @@
 //! The function `format`: `"%s: %.2f".format([name, amount])`.
 
+use std::ops::Range;
+
 use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind};
+use super::moments;
 use crate::types::Type;
 use crate::value::{Number, Value, duration_text, timestamp_text};
 
@@ -12,12 +15,13 @@ const DEFAULT_PRECISION: usize = 6;
 /// Maximum number of digits after the decimal point.
 const MAX_PRECISION: usize = 1_000;
 
-pub(super) static FUNCTIONS: &[Function] = &[
-    function!(Method "format", [(String, [Any]) -> String],
-        "A string with its clauses `%s %d %f %e %x %X %o %b` filled from a list; `%%` is a percent sign.",
-        ["'%s: %.2f, %d%%'.format(['a', 1.5, 7])" => "\"a: 1.50, 7%\""],
-        format, refuses: refuses_clauses; walks),
-];
+pub(super) static FUNCTIONS: &[Function] = &[function!(Method "format",
+        [(String, [Any]) -> String, (Timestamp, String) -> String, (Timestamp, String, String) -> String],
+        "A string with its clauses `%s %d %f %e %x %X %o %b` filled from a list, or a timestamp written by clauses such as \
+         `%Y-%m-%d`; `%%` is a percent sign.",
+        ["'%s: %.2f, %d%%'.format(['a', 1.5, 7])" => "\"a: 1.50, 7%\"",
+         "timestamp('2026-01-31T23:30:00Z').format('%Y-%m-%d', 'Europe/Berlin')" => "\"2026-02-01\""],
+        format, refuses: refuses_clauses; walks)];
 
 /// A part of a pattern.
 enum Part<'p> {
@@ -50,8 +54,17 @@ fn parts(pattern: &str) -> impl Iterator<Item = Result<Part<'_>, Failure>> {
 }
 
 fn format(arguments: &[Value]) -> Result<Value, Failure> {
-    let [Value::String(pattern), Value::List(values)] = arguments else {
-        return Err(Failure::no_overload("format", arguments));
+    let (pattern, values) = match arguments {
+        [Value::String(pattern), Value::List(values)] => (pattern, values),
+        [Value::Timestamp(time), Value::String(pattern)] => {
+            return moments::format_time(*time, pattern, None).map(Value::from);
+        }
+        [
+            Value::Timestamp(time),
+            Value::String(pattern),
+            Value::String(zone),
+        ] => return moments::format_time(*time, pattern, Some(zone)).map(Value::from),
+        _ => return Err(Failure::no_overload("format", arguments)),
     };
     let mut text = String::with_capacity(pattern.len());
     let mut next = 0;
@@ -71,7 +84,7 @@ fn format(arguments: &[Value]) -> Result<Value, Failure> {
 /// Refuses an unknown clause, and more clauses than there are values.
 fn refuses_clauses(given: &[Given]) -> Option<Failure> {
     let [Given::Value(Value::String(pattern)), values] = given else {
-        return None;
+        return moments::refuses_time_format(given);
     };
     let count = match values {
         Given::Elements(count) => *count,
@@ -88,6 +101,33 @@ fn refuses_clauses(given: &[Given]) -> Option<Failure> {
         }
     }
     None
+}
+
+/// Returns the place of the first clause of a pattern that cannot be read or does not exist.
+pub fn unknown_clause(pattern: &str) -> Option<Range<usize>> {
+    let mut rest = pattern;
+    while let Some(at) = rest.find('%') {
+        let start = pattern.len() - rest.len() + at;
+        let clause = rest.get(at + 1..)?;
+        rest = match (clause.strip_prefix('%'), verb(clause)) {
+            (Some(after), _) => after,
+            (None, Ok((verb, _, after))) if VERBS.contains(verb) => after,
+            (None, _) => {
+                let letter = clause.find(|c: char| !"-+#0123456789.,'".contains(c));
+                let length = letter.and_then(|letter| {
+                    let verb = clause.get(letter..)?.chars().next()?;
+                    Some(letter + verb.len_utf8())
+                });
+                return Some(start..start + 1 + length.unwrap_or(clause.len()));
+            }
+        };
+    }
+    None
+}
+
+/// Returns the place of the first clause of a pattern for timestamps that does not exist.
+pub fn unknown_time_clause(pattern: &str) -> Option<Range<usize>> {
+    moments::unknown_time_clause(pattern)
 }
 
 /// Returns the letter of each clause of a pattern, up to the first that cannot be read, and the type of the values that

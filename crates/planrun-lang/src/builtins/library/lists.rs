@@ -45,6 +45,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
         ["[3, 1].last() ?? 0" => "1"], last),
     function!(Method "take", [([T], Int) -> [T]], "The first elements of a list, at most the given number.",
         ["[3, 1, 2].take(2)" => "[3,1]"], take, refuses: refuses_count),
+    function!(Method "drop", [([T], Int) -> [T]],
+        "The elements of a list without the first ones, as many as the given number.",
+        ["[3, 1, 2].drop(2)" => "[2]", "[3].drop(2)" => "[]"], drop, refuses: refuses_dropped),
     function!(Method "min", EXTREMES, "The smallest element of a list; null if it is empty.",
         ["[3, 1, 2].min()" => "1", "['b', 'a'].min()" => "\"a\""],
         |arguments| extreme("min", arguments, Ordering::Less)),
@@ -184,7 +187,7 @@ fn last(arguments: &[Value]) -> Result<Value, Failure> {
 
 fn take(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
-        [Value::List(_), Value::Int(count)] if *count < 0 => Err(count_too_small()),
+        [Value::List(_), Value::Int(count)] if *count < 0 => Err(negative_count("take", *count)),
         [Value::List(elements), Value::Int(count)] => Ok(Value::list(
             elements
                 .iter()
@@ -195,12 +198,38 @@ fn take(arguments: &[Value]) -> Result<Value, Failure> {
     }
 }
 
-fn refuses_count(given: &[Given]) -> Option<Failure> {
-    matches!(given, [_, Given::Value(Value::Int(count))] if *count < 0).then(count_too_small)
+fn drop(arguments: &[Value]) -> Result<Value, Failure> {
+    match arguments {
+        [Value::List(_), Value::Int(count)] if *count < 0 => Err(negative_count("drop", *count)),
+        [Value::List(elements), Value::Int(count)] => Ok(Value::list(
+            elements
+                .iter()
+                .skip(usize::try_from(*count).unwrap_or(usize::MAX))
+                .cloned(),
+        )),
+        _ => Err(Failure::no_overload("drop", arguments)),
+    }
 }
 
-fn count_too_small() -> Failure {
-    Failure::argument("take takes a count of 0 or more")
+fn refuses_count(given: &[Given]) -> Option<Failure> {
+    refused_count("take", given)
+}
+
+fn refuses_dropped(given: &[Given]) -> Option<Failure> {
+    refused_count("drop", given)
+}
+
+fn refused_count(name: &str, given: &[Given]) -> Option<Failure> {
+    match given {
+        [_, Given::Value(Value::Int(count))] if *count < 0 => Some(negative_count(name, *count)),
+        _ => None,
+    }
+}
+
+fn negative_count(name: &str, count: i64) -> Failure {
+    Failure::argument(format!(
+        "the number of elements in `{name}({count})` must be 0 or more"
+    ))
 }
 
 /// Returns the first minimum or maximum.

@@ -70,7 +70,7 @@ mod moments;
 mod strings;
 mod text;
 
-pub use format::format_clauses;
+pub use format::{format_clauses, unknown_clause, unknown_time_clause};
 
 use super::Function;
 

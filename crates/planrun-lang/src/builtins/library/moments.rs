@@ -1,8 +1,11 @@
 //! Functions that return parts of timestamps and durations, in any time zone.
 
+use std::ops::Range;
+
 use jiff::Timestamp;
 use jiff::civil::DateTime;
-use jiff::tz::{Offset, TimeZoneDatabase};
+use jiff::fmt::strtime::BrokenDownTime;
+use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 
 use super::super::Failure;
 use super::super::function::{Example, Form, Function, Given, Overload, Shape};
@@ -90,29 +93,154 @@ fn refuses_zone(given: &[Given]) -> Option<Failure> {
     offset(0, zone).err()
 }
 
+/// The pattern that `format` takes at most, in bytes.
+const MAX_PATTERN: usize = 1_000;
+
+/// Formats a timestamp by a pattern with the clauses of `strftime`, in UTC or in a time zone.
+pub(super) fn format_time(
+    time: i128,
+    pattern: &str,
+    zone: Option<&str>,
+) -> Result<String, Failure> {
+    if pattern.len() > MAX_PATTERN {
+        let message = format!(
+            "the pattern of `format` has {} bytes; at most {MAX_PATTERN} are allowed",
+            pattern.len()
+        );
+        return Err(Failure::argument(message));
+    }
+    let zone = zone.map_or(Ok(TimeZone::UTC), time_zone)?;
+    let broken_down = match Timestamp::from_nanosecond(time) {
+        Ok(known) => BrokenDownTime::from(&known.to_zoned(zone)),
+        // The last day of the year 9999, at which the database has ended.
+        Err(_) => {
+            let offset = offset_at(time, &zone);
+            let mut local =
+                BrokenDownTime::from(civil(time + i128::from(offset.seconds()) * SECOND));
+            local.set_offset(Some(offset));
+            local
+        }
+    };
+    broken_down
+        .to_string(pattern)
+        .map_err(|_| match unknown_time_clause(pattern) {
+            Some(clause) => no_time_clause(pattern.get(clause).unwrap_or("%")),
+            None => Failure::argument(format!("`format` cannot write {pattern:?} for this time")),
+        })
+}
+
+/// Returns the place of the first clause in a pattern that does not exist for timestamps.
+pub(super) fn unknown_time_clause(pattern: &str) -> Option<Range<usize>> {
+    let sample = BrokenDownTime::from(&Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC));
+    let mut from = 0;
+    while let Some(at) = pattern.get(from..)?.find('%') {
+        let start = from + at;
+        let clause = pattern.get(start + 1..)?;
+        let letter = clause.find(|c: char| !"-_0123456789^#:.".contains(c));
+        let end = letter
+            .and_then(|letter| Some(letter + clause.get(letter..)?.chars().next()?.len_utf8()))
+            .map_or(pattern.len(), |length| start + 1 + length);
+        let written = pattern.get(start..end)?;
+        if sample.to_string(written).is_err() {
+            return Some(start..end);
+        }
+        from = end;
+    }
+    None
+}
+
+/// The failure for a clause that does not exist for timestamps.
+fn no_time_clause(clause: &str) -> Failure {
+    Failure::argument(format!(
+        "could not parse formatting clause: there is no clause `{clause}` for timestamps"
+    ))
+}
+
+/// Refuses a pattern with an unknown clause, and a time zone that does not exist.
+pub(super) fn refuses_time_format(given: &[Given]) -> Option<Failure> {
+    let (pattern, zone) = match given {
+        [_, pattern] => (pattern, None),
+        [_, pattern, zone] => (pattern, Some(zone)),
+        _ => return None,
+    };
+    let pattern = match pattern {
+        Given::Value(Value::String(pattern)) => &**pattern,
+        Given::Value(_) | Given::Elements(_) | Given::Unknown => "",
+    };
+    let zone = match zone {
+        Some(Given::Value(Value::String(zone))) => Some(&**zone),
+        _ => None,
+    };
+    format_time(0, pattern, zone).err()
+}
+
 /// Returns the UTC offset of a zone at a time, in nanoseconds east of Greenwich. Zone names are looked up in the
 /// bundled database, so that a plan means the same on every machine.
 fn offset(time: i128, zone: &str) -> Result<i128, Failure> {
+    Ok(i128::from(offset_at(time, &time_zone(zone)?).seconds()) * SECOND)
+}
+
+/// Returns the time zone with this name or this offset from UTC.
+fn time_zone(zone: &str) -> Result<TimeZone, Failure> {
     let signed = if zone.starts_with(|c: char| c.is_ascii_digit()) {
         format!("+{zone}")
     } else {
         zone.to_owned()
     };
     if let Some(seconds) = parse_offset(&signed) {
-        return Ok(i128::from(seconds) * SECOND);
+        let offset = Offset::from_seconds(seconds).unwrap_or(Offset::UTC);
+        return Ok(TimeZone::fixed(offset));
     }
-    let Ok(zone) = TimeZoneDatabase::bundled().get(zone) else {
-        let message = format!(
+    TimeZoneDatabase::bundled().get(zone).map_err(|_| {
+        Failure::argument(format!(
             "there is no time zone `{zone}`; write a name such as Europe/Berlin or an offset such as +02:00"
-        );
-        return Err(Failure::argument(message));
-    };
+        ))
+    })
+}
+
+/// Returns the UTC offset of a zone at a time.
+fn offset_at(time: i128, zone: &TimeZone) -> Offset {
     // The database ends one day before the end of the year 9999; its last offset is used from then on.
     let known = time.clamp(
         Timestamp::MIN.as_nanosecond(),
         Timestamp::MAX.as_nanosecond(),
     );
-    let offset =
-        Timestamp::from_nanosecond(known).map_or(Offset::UTC, |known| zone.to_offset(known));
-    Ok(i128::from(offset.seconds()) * SECOND)
+    Timestamp::from_nanosecond(known).map_or(Offset::UTC, |known| zone.to_offset(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::{MAX_TIMESTAMP, MIN_TIMESTAMP, parse_timestamp};
+
+    #[test]
+    fn times_are_written_in_their_zone() {
+        let at = parse_timestamp("2026-03-29T01:30:00.25Z").unwrap();
+        let written = |pattern: &str, zone: Option<&str>| format_time(at, pattern, zone).unwrap();
+        assert_eq!(written("%F %T %:z", None), "2026-03-29 01:30:00 +00:00");
+        assert_eq!(written("%H:%M %Z", Some("Europe/Berlin")), "03:30 CEST");
+        assert_eq!(written("%-d.%-m.%y %3f", Some("-02:00")), "28.3.26 250");
+        assert_eq!(written("100%%", None), "100%");
+        assert!(format_time(at, "%F", Some("Mars/Base")).is_err());
+        assert!(format_time(at, &"%F".repeat(501), None).is_err());
+    }
+
+    #[test]
+    fn the_first_and_the_last_day_are_written_too() {
+        assert_eq!(
+            format_time(MIN_TIMESTAMP, "%Y-%m-%d %H", None).unwrap(),
+            "0001-01-01 00"
+        );
+        assert_eq!(
+            format_time(MAX_TIMESTAMP, "%Y-%m-%d %H", None).unwrap(),
+            "9999-12-31 23"
+        );
+    }
+
+    #[test]
+    fn unknown_clauses_of_times_are_found() {
+        assert_eq!(unknown_time_clause("%Y-%m-%d %H:%M:%S %3f %-d %z"), None);
+        assert_eq!(unknown_time_clause("a %% %!x"), Some(5..7));
+        assert_eq!(unknown_time_clause("%Y %"), Some(3..4));
+    }
 }

@@ -41,6 +41,16 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function!(Method "trim", [(String) -> String], "A string without the white space around it.",
         ["'  a b '.trim()" => "\"a b\""],
         |arguments| mapped("trim", arguments, |text| text.trim().to_owned())),
+    function!(Method "padStart", [(String, Int) -> String, (String, Int, String) -> String],
+        "A string with spaces, or another string, put before it until it has the given number of characters.",
+        ["'7'.padStart(2, '0')" => "\"07\"", "'abc'.padStart(2)" => "\"abc\""],
+        |arguments| padded("padStart", arguments, |text, fill| format!("{fill}{text}")),
+        refuses: refuses_width),
+    function!(Method "padEnd", [(String, Int) -> String, (String, Int, String) -> String],
+        "A string with spaces, or another string, put after it until it has the given number of characters.",
+        ["'a'.padEnd(3) + '|'" => "\"a  |\"", "'1.'.padEnd(5, '-')" => "\"1.---\""],
+        |arguments| padded("padEnd", arguments, |text, fill| format!("{text}{fill}")),
+        refuses: refuses_width),
     function!(Method "reverse", [(String) -> String, ([T]) -> [T]],
         "The characters of a string or the elements of a list, last one first.",
         ["[1, 2].reverse()" => "[2,1]"], reverse),
@@ -209,6 +219,41 @@ fn refuses_offset(given: &[Given]) -> Option<Failure> {
         ] if *offset < 0 && !part.is_empty() => Some(out_of_range(*offset)),
         _ => None,
     }
+}
+
+/// Fills a string up to a width, which may be less than it has characters. The fill is repeated, and cut off at its end.
+fn padded(
+    name: &str,
+    arguments: &[Value],
+    join: fn(&str, &str) -> String,
+) -> Result<Value, Failure> {
+    let (text, width, fill) = match arguments {
+        [Value::String(text), Value::Int(width)] => (text, *width, " "),
+        [Value::String(text), Value::Int(width), Value::String(fill)] => (text, *width, &**fill),
+        _ => return Err(Failure::no_overload(name, arguments)),
+    };
+    let missing = usize::try_from(width.saturating_sub(characters(text))).unwrap_or(0);
+    if missing == 0 || fill.is_empty() {
+        return Ok(Value::String(text.clone()));
+    }
+    bounded(missing.saturating_add(text.len()))?;
+    let fill: String = fill.chars().cycle().take(missing).collect();
+    bounded(fill.len() + text.len())?;
+    Ok(Value::from(join(text, &fill)))
+}
+
+/// Refuses a width that no string can have.
+fn refuses_width(given: &[Given]) -> Option<Failure> {
+    let filled = match given {
+        [_, _] => true,
+        [_, _, Given::Value(Value::String(fill))] => !fill.is_empty(),
+        _ => false,
+    };
+    let Some(Given::Value(Value::Int(width))) = given.get(1) else {
+        return None;
+    };
+    let width = usize::try_from(*width).unwrap_or(0);
+    bounded(width).err().filter(|_| filled)
 }
 
 fn backwards() -> Failure {

@@ -8,7 +8,11 @@ const TIME: &str = "read the time in a step, so that a resumed run sees the same
 const CHANCE: &str = "get a random value in a step, so that a resumed run sees the same value: `step id = sys.uuid()`, then `id`";
 const PRINT: &str =
     "a plan cannot print: return the result with `reply`; `planrun run` shows every step";
-const PARSE: &str = "a plan cannot parse JSON: declare the result of the tool, `tool ns.name(…) -> { field: string }`, and read its fields";
+const PARSE: &str = "a plan cannot parse JSON: declare the result of the tool, `tool ns.name(…) -> { field: string }`, and read its fields; \
+     where a tool gives only text, as `fs.read` and `proc.run` do, make the program that reads it a tool of the project";
+const GROUPS: &str = "there is no grouping; a map of groups is `xs.map(x, x.kind).distinct().transformMapEntry(i, k, { (k): \
+     xs.filter(x, x.kind == k) })`";
+const NUMBERED: &str = "the position comes first; for calls, use `each x, i in xs max 100 { … }`";
 const FOLD: &str = "there is no fold: use `sum(xs)`, `size(xs)`, `xs.join(\", \")`, `.map` or `.filter`; for calls that depend on each other, use `repeat`";
 const CALLS: &str = "to call a tool for each element, use a step, `step done = each x in xs max 100 { … yield … }`; for values, use `xs.map(x, e)`";
 const TYPES: &str = "types are known before the run: test `x != null`, distinguish the cases of a union with `match`, or declare the type of an unknown value, `let y: T = x`";
@@ -68,7 +72,8 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
         "JSON.stringify(x)", "json.dumps(x)", "toJson(x)", "to_json(x)", "tojson(x)", "toJSON(x)",
         "x.toJSON()";
     Advice("", PARSE):
-        "JSON.parse(s)", "json.loads(s)", "parseJson(s)", "parse_json(s)", "fromJson(s)",
+        "JSON.parse(s)", "json.parse(s)", "json.decode(s)", "JSON.decode(s)", "json.loads(s)",
+        "json_decode(s)", "s.parseJson()", "s.parseJSON()", "s.fromJson()", "parseJson(s)", "parse_json(s)", "fromJson(s)",
         "from_json(s)";
     Near("timestamp(s)", "the string needs a date, a time and an offset, as in `2026-03-02T09:00:00Z`"):
         "date(s)", "datetime(s)", "parseDate(s)", "Date.parse(s)";
@@ -120,14 +125,19 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
     Near("xs[i]", "a position outside of the list fails"): "xs.get(i)";
     Certain("lists.range(n)"): "range(n)";
     Advice("lists.range(b - a).map(i, a + i)"): "range(a, b)";
-    Advice("xs.transformList(i, x, …)", "for calls, use `each x, i in xs max 100 { … }`"):
-        "enumerate(xs)";
+    Advice("xs.transformList(i, x, …)", NUMBERED):
+        "enumerate(xs)", "xs.enumerate()", "xs.withIndex()", "xs.with_index()", "xs.indexed()",
+        "xs.mapIndexed(x)", "xs.map_with_index(x)";
+    Advice("xs.transformMapEntry(i, x, { (x): i })", "`(…)` computes the key, as in `{ (x.key): x.value }`"):
+        "xs.toMap(x)", "xs.to_map(x)", "xs.toObject(x)", "xs.associate(x)", "xs.associateBy(x)",
+        "xs.keyBy(x)", "xs.key_by(x)", "xs.indexBy(x)", "xs.toDict(x)", "dict(xs)",
+        "Object.fromEntries(xs)", "fromEntries(xs)";
     Advice("xs.transformList(i, x, { a: x, b: ys[i] })"): "zip(xs, ys)";
     Advice("", CALLS): "xs.forEach(x, e)", "xs.each(x, e)", "forEach(xs, e)";
     Advice("", FOLD):
         "xs.reduce(a)", "xs.fold(a)", "xs.inject(a)", "xs.accumulate(a)", "reduce(xs)", "fold(xs)";
-    Advice("", "there is no grouping; filter once for each group: `xs.filter(x, x.kind == \"a\")`"):
-        "xs.groupBy(x, e)", "groupBy(xs)";
+    Advice("", GROUPS):
+        "xs.groupBy(x, e)", "xs.group_by(x, e)", "groupBy(xs)";
     Advice("xs.exists(x, …)"): "any(xs)";
     Advice("xs.all(x, …)"): "all(xs)";
     Advice("xs.map(x, …)"): "map(xs)";

@@ -58,6 +58,36 @@ pub(super) fn form(name: &str, arguments: usize) -> Option<Form> {
     })
 }
 
+/// Reports `xs.map(x, i, …)` with an `i` that is no value, and returns the arguments of the `transformList` that it is
+/// meant to be.
+pub(super) fn report_map_with_position(
+    checker: &mut Checker<'_>,
+    name: &ast::Name,
+    arguments: &[ast::Argument],
+) -> Option<Vec<ast::Argument>> {
+    let [element, position, body] = arguments else {
+        return None;
+    };
+    let variable = |argument: &ast::Argument| match &argument.value.kind {
+        ast::ExprKind::Name(variable) => Some(variable.clone()),
+        _ => None,
+    };
+    let (first, second) = (variable(element)?, variable(position)?);
+    let unknown = checker.env.local(&second).is_none()
+        && matches!(checker.env.scope.lookup(&second), Lookup::Missing)
+        && first != second;
+    if &*name.text != "map" || !unknown {
+        return None;
+    }
+    checker.report(report::map_with_position(
+        name,
+        element,
+        position,
+        [&first, &second],
+    ));
+    Some(vec![position.clone(), element.clone(), body.clone()])
+}
+
 /// Types of the variables of a macro.
 struct Range {
     /// Type of a single variable: an element, or a key.

@@ -7,6 +7,7 @@ use super::macros::check_comprehension;
 use super::walk::Walk;
 use super::{Checker, Expectation, LinkOp, Node, Op, Typed, construct, macros, report};
 use crate::builtins::{self, Function};
+use crate::diag::Diagnostic;
 use crate::diag::codes::types::NO_OVERLOAD;
 use crate::diag::foreign::Shape;
 use crate::diag::misspelt;
@@ -21,22 +22,20 @@ pub(super) fn check_method_link(
     arguments: &[ast::Argument],
     span: Span,
 ) -> LinkOp {
-    if let Some(form) = macros::form(&name.text, arguments.len()) {
-        let range = (walk.ty.clone(), walk.span_before());
-        return match check_comprehension(checker, &form, name, range, arguments) {
-            Ok((comprehension, ty)) => {
-                walk.ty = ty;
-                LinkOp::Macro(Box::new(comprehension))
-            }
-            Err(reason) => {
-                walk.ty = Type::Invalid;
-                LinkOp::Fail(reason.into())
-            }
-        };
+    if let Some(link) = check_macro_link(checker, walk, name, arguments) {
+        return link;
     }
     let Some(function) = builtins::method(&name.text) else {
         return report_no_method(checker, walk, name, arguments, span);
     };
+    if function.name == "format"
+        && let Some(finding) = unknown_clause(checker, walk, arguments)
+    {
+        check_arguments(checker, arguments);
+        checker.report(finding);
+        walk.ty = Type::Invalid;
+        return LinkOp::Fail("no such clause".into());
+    }
     let typed = check_method_arguments(checker, function, &walk.ty, arguments);
     // The receiver takes part in the overload resolution, but its node is the value before the link.
     let receiver = Typed::new(
@@ -61,7 +60,10 @@ pub(super) fn check_method_link(
         if let Some(link) = foreign_method(checker, walk, name, arguments, span) {
             return link;
         }
-        checker.diagnostics.extend(refused);
+        let types: Vec<Type> = all.iter().map(|typed| typed.ty.clone()).collect();
+        let place = walk.span_before();
+        let on_time = |found| report::on_time(found, function, &types, place);
+        checker.diagnostics.extend(refused.into_iter().map(on_time));
     }
     walk.ty = ty;
     let nodes: Vec<Node> = all.into_iter().skip(1).map(|typed| typed.node).collect();
@@ -72,6 +74,71 @@ pub(super) fn check_method_link(
         function,
         arguments: nodes,
     }
+}
+
+/// Checks a macro; `None` if the name with this number of arguments is none.
+fn check_macro_link(
+    checker: &mut Checker<'_>,
+    walk: &mut Walk,
+    name: &ast::Name,
+    arguments: &[ast::Argument],
+) -> Option<LinkOp> {
+    let numbered = macros::report_map_with_position(checker, name, arguments);
+    let arguments = numbered.as_deref().unwrap_or(arguments);
+    let form = match numbered {
+        Some(_) => macros::form("transformList", arguments.len()),
+        None => macros::form(&name.text, arguments.len()),
+    }?;
+    let range = (walk.ty.clone(), walk.span_before());
+    Some(
+        match check_comprehension(checker, &form, name, range, arguments) {
+            Ok((comprehension, ty)) => {
+                walk.ty = ty;
+                LinkOp::Macro(Box::new(comprehension))
+            }
+            Err(reason) => {
+                walk.ty = Type::Invalid;
+                LinkOp::Fail(reason.into())
+            }
+        },
+    )
+}
+
+/// Returns the diagnostic for a known pattern of `format` with a clause that does not exist, at the clause in the text.
+fn unknown_clause(
+    checker: &Checker<'_>,
+    walk: &Walk,
+    arguments: &[ast::Argument],
+) -> Option<Diagnostic> {
+    let (pattern, text, clause) = match (&walk.ty, arguments) {
+        (Type::Literal(Literal::String(pattern)), _) => (
+            pattern,
+            walk.span_before(),
+            builtins::unknown_clause(pattern)?,
+        ),
+        (Type::Timestamp, [first, ..]) => {
+            let ast::ExprKind::Literal(ast::Literal::String(pattern)) = &first.value.kind else {
+                return None;
+            };
+            let clause = builtins::unknown_time_clause(pattern)?;
+            (pattern, first.value.span, clause)
+        }
+        _ => return None,
+    };
+    let written = pattern.get(clause.clone()).unwrap_or("%");
+    // Only a text without escapes has its clauses where the pattern has them.
+    let plain = checker.origin.is_some_and(|(source, _)| {
+        let inside = source.slice(text).get(1..=pattern.len());
+        inside == Some(pattern)
+    });
+    let place = if plain {
+        let start = text.start as usize + 1;
+        Span::new(start + clause.start, start + clause.end)
+    } else {
+        text
+    };
+    let timestamp = walk.ty == Type::Timestamp;
+    Some(report::unknown_clause(written, timestamp, place))
 }
 
 /// Checks the arguments of a method; the values of `pattern.format([…])` also against the clauses that they are for.

@@ -9,7 +9,7 @@ use crate::protocol::StepState;
 use crate::sema::{Binding, Lookup, NameKind};
 use crate::source::Span;
 use crate::syntax::{ast, canonical_name};
-use crate::types::Type;
+use crate::types::{Type, field_names};
 use crate::value::Value;
 
 /// Names of types, which are values unless another name hides them.
@@ -131,9 +131,6 @@ pub(super) fn check_is_state(
             ..Typed::fail("`is` does not test for null", span)
         };
     }
-    if test.is_none() {
-        checker.report(report::unknown_status(state));
-    }
     let ast::ExprKind::Name(name) = &subject.kind else {
         checker.report(report::state_of_no_step(subject.span));
         return Typed::fail("only a step has a state", span);
@@ -154,23 +151,39 @@ pub(super) fn check_is_state(
     match checker.env.scope.lookup(name) {
         Lookup::Found(binding) if binding.kind == NameKind::Step => {
             checker.read(name, &binding, ReadKind::State, subject.span);
-            match test {
-                Some(test) => Typed::new(
-                    Op::Is {
-                        place: binding.place,
-                        test,
-                    },
-                    Type::Bool,
-                    span,
-                ),
-                None => Typed::new(Op::Fail("there is no such state".into()), Type::Bool, span),
+            if test.is_none() {
+                checker.report(report::unknown_status(state));
             }
+            let none = || Op::Fail("there is no such state".into());
+            let place = binding.place;
+            Typed::new(
+                test.map_or_else(none, |test| Op::Is { place, test }),
+                Type::Bool,
+                span,
+            )
+        }
+        Lookup::Found(binding) if binding.kind == NameKind::Task => {
+            report_status_of_task(checker, name, &binding, span)
         }
         Lookup::Found(_) => {
             checker.report(report::state_of_no_step(subject.span));
             Typed::fail("only a step has a state", span)
         }
         lookup => report_no_value(checker, name, &lookup, subject.span),
+    }
+}
+
+fn report_status_of_task(
+    checker: &mut Checker<'_>,
+    name: &str,
+    binding: &Binding,
+    span: Span,
+) -> Typed {
+    let (context, _) = checker.env.given(binding);
+    checker.report(report::status_of_task(name, &field_names(&context), span));
+    Typed {
+        ty: Type::Bool,
+        ..Typed::fail("the status of a task is not a value", span)
     }
 }
 

@@ -236,6 +236,14 @@ fn pair_type(
         return result;
     }
     let finding = report::no_binary(operator, &left.0.ty, &right.0.ty, sign);
+    if let Some(finding) = report::as_time(operator, &finding, left, right) {
+        checker.report(finding);
+        return if operator == Operator::Add {
+            Type::Timestamp
+        } else {
+            Type::Invalid
+        };
+    }
     if operator == Operator::Add
         && let Some(finding) = report::as_text(&finding, (&types.0, left), (&types.1, right))
     {
@@ -264,12 +272,10 @@ fn check_equality(
     };
     let (first, second) = (widen(&left.0.ty), widen(&right.0.ty));
     if !combine::may_equal(&first, &second) {
-        checker.report(report::never_equal(
-            &first,
-            &second,
-            (left.1, right.1),
-            sign,
-        ));
+        let finding = report::never_equal(&first, &second, (left.1, right.1), sign);
+        let operator = Operator::Equal;
+        let finding = report::as_time(operator, &finding, left, right).unwrap_or(finding);
+        checker.report(finding);
     }
 }
 

@@ -133,6 +133,19 @@ fn has_unknown(ty: &Type, target: &Type) -> bool {
     }
 }
 
+/// Returns true if some overload takes an alternative of the type as its first argument.
+pub(super) fn takes_receiver(function: &Function, receiver: &Type) -> bool {
+    let members = receiver.without_null();
+    let takes = |overload: &Overload, ty: &Type| {
+        let first = overload.parameters.first();
+        first.is_some_and(|shape| takes(shape, ty, &mut Bound::default()))
+    };
+    members.members().iter().any(|ty| {
+        let mut overloads = function.overloads.iter();
+        overloads.any(|overload| takes(overload, ty))
+    })
+}
+
 fn overload_takes(overload: &Overload, arguments: &[Type], bound: &mut Bound) -> bool {
     overload.parameters.len() == arguments.len()
         && overload

@@ -301,12 +301,29 @@ fn report_no_field(
     };
     let whole = walk.span_before().to(name.span);
     let Some(remedy) = find_foreign(checker, Shape::Field, &root, &name.text, &[], whole) else {
-        checker.report(own_result(checker, walk, name).unwrap_or(finding));
+        let own = own_result(checker, walk, name);
+        let own = own.or_else(|| status_of_task(checker, walk, name));
+        checker.report(own.unwrap_or(finding));
         return Type::Invalid;
     };
     let ty = remedy.ty.clone();
     checker.report(remedy.apply(finding));
     ty
+}
+
+/// Creates the diagnostic for `t.status`, where `t` is a task.
+fn status_of_task(checker: &Checker<'_>, walk: &Walk, name: &ast::Name) -> Option<Diagnostic> {
+    let root = walk
+        .root()
+        .filter(|_| walk.done == 0 && matches!(&*name.text, "status" | "state"))?;
+    let Lookup::Found(binding) = checker.env.scope.lookup(root) else {
+        return None;
+    };
+    let is_task = binding.kind == NameKind::Task && checker.env.local(root).is_none();
+    is_task.then(|| {
+        let span = walk.base.span.to(name.span);
+        report::status_of_task(root, &field_names(&walk.ty), span)
+    })
 }
 
 /// Creates the diagnostic for `x.output.f`, where `x` is a step and `f` may be a field of its result.

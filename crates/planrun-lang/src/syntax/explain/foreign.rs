@@ -4,7 +4,9 @@ use super::context::{Around, Context};
 use super::expected::Expected;
 use super::foreign_statements::{arms, heads, parameters, parts, step_words};
 use super::foreign_tests::test_line;
-use super::foreign_values::{dollar, double_braces, format_string, lambda, slice, spread};
+use super::foreign_values::{
+    dollar, double_braces, format_string, lambda, position, slice, spread,
+};
 use super::hint::{Hint, note_of, replace};
 use crate::diag::Diagnostic;
 use crate::diag::foreign::{self, CLAUSES, Certainty, MARKS};
@@ -14,7 +16,7 @@ use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
 /// Returns a diagnostic if the text at the position where parsing failed is the syntax of another language.
 pub(super) fn foreign_syntax(context: &Context<'_>) -> Option<Diagnostic> {
-    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 26] = [
+    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 27] = [
         semicolon,
         comment,
         doubled,
@@ -22,6 +24,7 @@ pub(super) fn foreign_syntax(context: &Context<'_>) -> Option<Diagnostic> {
         result_type,
         colon,
         clause,
+        position,
         lambda,
         format_string,
         spread,

@@ -365,11 +365,6 @@ fn step_parts(context: &Context<'_>) -> Option<Hint> {
             "`parallel` is not a step",
             "write `parallel { step a = … step b = … }`; its names are visible below",
         ),
-        "?" if context.around().0 == Around::Braces => Hint::new(
-            span,
-            "a field of a form cannot be omitted from the answer",
-            "use a type that allows null for a field that may stay empty: `note: string?`",
-        ),
         "default" if context.around().0 == Around::Braces => Hint::new(
             span,
             "the prefilled value of a field is written after `=`",

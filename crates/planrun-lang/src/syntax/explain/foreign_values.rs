@@ -36,6 +36,21 @@ pub(super) fn lambda(context: &Context<'_>) -> Option<Hint> {
     })
 }
 
+/// `xs.map((x, i), …)` and `xs.map((x, i) => …)`
+pub(super) fn position(context: &Context<'_>) -> Option<Hint> {
+    let two = context.found_text() == "," && Context::is_word(context.before(1));
+    let opened = [2, 3].map(|back| context.before_text(back)) == ["(", "("];
+    if !two || !opened || context.before_text(4) != "map" {
+        return None;
+    }
+    let element = context.before_text(1);
+    Some(Hint::new(
+        context.found_span(),
+        "`map` has no variable for the position, and variables stand without parentheses",
+        format!("write `xs.transformList(i, {element}, …)`, with the position first"),
+    ))
+}
+
 fn foreign_note(function: &str) -> String {
     let mut phrases = foreign::phrases(foreign::Shape::Call, "", function);
     phrases

@@ -90,8 +90,8 @@ fn lower_clause(cx: &mut Lowering<'_>, node: Node<'_>, place: Span) -> ClauseKin
         }
         Rule::cache_clause => ClauseKind::Cache(next_expression(cx, &mut parts)),
         Rule::verify_clause => lower_verify(cx, parts),
-        Rule::recover_clause => lower_recover(cx, parts),
-        Rule::undo_clause => ClauseKind::Undo(lower_undo(cx, parts)),
+        Rule::recover_clause | Rule::arm_recover => lower_recover(cx, parts),
+        Rule::undo_clause | Rule::arm_undo => ClauseKind::Undo(lower_undo(cx, parts)),
         _ => {
             cx.damaged(place, DamageKind::Clause);
             ClauseKind::Error

@@ -8,6 +8,7 @@ mod numbers;
 mod patterns;
 mod statements;
 mod steps;
+mod strays;
 mod test_items;
 mod texts;
 mod type_expressions;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::clauses::{Attributes, lower_clauses, lower_object, read_attributes};
-use super::expressions::{lower_plain_text, next_expression, optional_expression};
+use super::expressions::{lower_plain_text, next_expression};
 use super::steps::{lower_damaged_step, lower_step};
+use super::strays::optional_message;
 use super::type_expressions::{lower_object_type, optional_type};
 use super::{Children, DamageKind, Lowering, Node, name};
 use crate::diag::misspelt;
@@ -75,7 +76,7 @@ pub(super) fn lower_statement(
         }
         Rule::fail_statement => {
             let class = name(parts.take(Rule::class_name));
-            let message = optional_expression(cx, &mut parts).map(Box::new);
+            let message = optional_message(cx, &mut parts).map(Box::new);
             StatementKind::Fail {
                 class,
                 message,

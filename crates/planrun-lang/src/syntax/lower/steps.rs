@@ -1,9 +1,10 @@
 //! Lowers steps: one function for each kind of body.
 
 use super::clauses::{Attributes, add_clause, lower_clauses, read_attributes};
-use super::expressions::{SeenNames, lower_arguments, next_expression, optional_expression};
+use super::expressions::{SeenNames, lower_arguments, next_expression};
 use super::patterns::next_pattern;
 use super::statements::{damaged_head, next_block};
+use super::strays::{lower_arm, optional_field, optional_message};
 use super::type_expressions::next_type;
 use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name};
 use crate::source::Span;
@@ -52,7 +53,7 @@ pub(super) fn lower_damaged_step(
 }
 
 /// Lowers the body of a step. Clauses inside the body are appended to `head`.
-fn lower_step_body(
+pub(super) fn lower_step_body(
     cx: &mut Lowering<'_>,
     node: Node<'_>,
     statement: Span,
@@ -165,7 +166,7 @@ fn lower_race(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> StepBody {
         if let Some(first) = seen.before(&name) {
             cx.given_twice("arm", &name, first);
         }
-        let body = lower_arm_body(cx, &mut arm);
+        let body = lower_arm(cx, &mut arm, "race");
         arms.push((name, body));
     }
     if sound {
@@ -191,7 +192,7 @@ fn lower_match_body(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> StepBody 
         arms.push(Arm {
             span: place,
             pattern,
-            body: lower_arm_body(cx, &mut arm),
+            body: lower_arm(cx, &mut arm, "match"),
         });
     }
     if sound {
@@ -223,7 +224,7 @@ pub(super) fn lower_arm_body(cx: &mut Lowering<'_>, parts: &mut Children<'_>) ->
         let class = name(parts.take(Rule::class_name));
         return ArmBody::Fail {
             class,
-            message: optional_expression(cx, &mut parts).map(Box::new),
+            message: optional_message(cx, &mut parts).map(Box::new),
         };
     }
     ArmBody::Expr(next_expression(cx, parts))
@@ -254,7 +255,12 @@ fn lower_input_fields(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> Vec<Inp
     while let Some(node) = parts.take(Rule::input_field) {
         let mut field = Children::of(node);
         let name = name(field.take(Rule::name));
+        let mark = field.take(Rule::stray_mark).map(|node| cx.span(&node));
         let ty = next_type(cx, &mut field);
+        let ty = match mark {
+            Some(mark) => optional_field(cx, mark, &name, ty),
+            None => ty,
+        };
         let (mut prefill, mut known, mut options) = (None, None, None);
         while let Some(node) = field.next() {
             let place = cx.span(&node);

@@ -1,6 +1,7 @@
 //! Lowers `test` items and their statements.
 
 use super::expressions::{lower_arguments, lower_plain_text, next_expression, optional_expression};
+use super::strays::optional_message;
 use super::{Children, DamageKind, Lowering, Node, name};
 use crate::source::Span;
 use crate::syntax::ast::{
@@ -111,7 +112,7 @@ fn lower_outcome(cx: &mut Lowering<'_>, node: Node<'_>) -> MockOutcome {
                 Children::of,
             );
             let class = name(failure.take(Rule::class_name));
-            let message = optional_expression(cx, &mut failure);
+            let message = optional_message(cx, &mut failure);
             let details = parts.take(Rule::details_attribute);
             MockOutcomeKind::Fail {
                 class,

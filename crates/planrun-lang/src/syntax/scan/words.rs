@@ -108,6 +108,20 @@ pub(super) fn encloses_clauses(text: &str, tokens: &[Token], index: usize) -> bo
         && !ends_head(text, tokens, index)
 }
 
+/// Maximum number of tokens of the first pattern of a `match`.
+const PATTERN_TOKENS: usize = 16;
+
+/// Returns true if the brace at `index` encloses the arms of a `match` or `race`.
+pub(super) fn encloses_arms(text: &str, tokens: &[Token], index: usize) -> bool {
+    let before = index.checked_sub(1);
+    if before.and_then(|before| word_at(text, tokens, before)) == Some("race") {
+        return true;
+    }
+    let behind = tokens.get(index + 1..).unwrap_or_default();
+    let mut pattern = behind.iter().take(PATTERN_TOKENS);
+    pattern.any(|token| token.text(text) == "=>")
+}
+
 /// Maximum number of tokens of a result type to search backward for the head of a plan.
 const TYPE_TOKENS: usize = 100;
 

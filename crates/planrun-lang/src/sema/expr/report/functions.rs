@@ -1,8 +1,8 @@
 //! Diagnostics about functions, methods and macros.
 
-use super::{short, with_near};
+use super::{short, with_near, wrapped};
 use crate::builtins::{self, Form, Function};
-use crate::diag::codes::{names, types};
+use crate::diag::codes::{names, order, types};
 use crate::diag::{Diagnostic, Edit, misspelt};
 use crate::sema::expr::{macros, overload};
 use crate::source::Span;
@@ -108,10 +108,31 @@ pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -
     }
     let methods = builtins::all()
         .filter(|function| function.forms.contains(&Form::Method))
+        .filter(|function| overload::takes_receiver(function, receiver))
         .map(|one| one.name);
-    let mut known: Vec<&str> = methods.chain(macros::NAMES.iter().copied()).collect();
+    let macros = macros::NAMES.iter().copied().filter(|_| is_range(receiver));
+    let mut known: Vec<&str> = methods.chain(macros).collect();
     known.sort_unstable();
     with_misspelt(diagnostic, name, &known)
+}
+
+/// Returns true if macros such as `map` may iterate over values of this type.
+fn is_range(ty: &Type) -> bool {
+    let members = ty.members();
+    members.iter().any(|member| {
+        !matches!(
+            super::super::literal::widened(member),
+            Type::String
+                | Type::Int
+                | Type::Uint
+                | Type::Double
+                | Type::Bool
+                | Type::Bytes
+                | Type::Timestamp
+                | Type::Duration
+                | Type::Null
+        )
+    })
 }
 
 /// Adds the functions that exist, and the one that is misspelled; `get` is not a misspelling of `getDate`.
@@ -160,11 +181,97 @@ pub(in crate::sema::expr) fn no_overload(
     } else {
         format!("`{}` does not take {}", function.name, types.join(", "))
     };
+    let is_list = matches!(arguments, [Type::List(_)]);
+    let help = if function.name == "merge" && is_list {
+        "it merges two maps or objects; to make a map of a list, write \
+         `xs.transformMapEntry(i, x, { (x.key): x.value })`"
+            .to_owned()
+    } else {
+        format!("call it as {}", forms.join(", "))
+    };
     Diagnostic::new(&types::NO_OVERLOAD, name.span, message)
         .note("no matching overload")
         .expected(forms.join(" | "), given)
-        .help(format!("call it as {}", forms.join(", ")))
-        .available(forms)
+        .help(help)
+}
+
+/// Creates the diagnostic for `xs.map(x, i, …)`: the macro has no variable for the position.
+pub(in crate::sema::expr) fn map_with_position(
+    name: &ast::Name,
+    element: &ast::Argument,
+    position: &ast::Argument,
+    variables: [&str; 2],
+) -> Diagnostic {
+    let [element_name, position_name] = variables;
+    let help = format!(
+        "write `xs.transformList({position_name}, {element_name}, …)`: the position comes first"
+    );
+    let edits = vec![
+        Edit::new(name.span, "transformList"),
+        Edit::new(element.span, position_name),
+        Edit::new(position.span, element_name),
+    ];
+    Diagnostic::new(
+        &names::UNKNOWN_NAME,
+        position.span,
+        format!("there is no value named `{position_name}` here, and `map` has no variable for the position"),
+    )
+    .note("not known here")
+    .help(help)
+    .unsafe_fix("write `transformList`", edits)
+}
+
+/// Creates the diagnostic for a clause of `format` that does not exist. `place` is the clause itself, or its text.
+pub(in crate::sema::expr) fn unknown_clause(
+    clause: &str,
+    timestamp: bool,
+    place: Span,
+) -> Diagnostic {
+    let help = if timestamp {
+        "the clauses are those of `strftime`, such as `%Y` (year), `%m` (month), `%d` (day), `%H` (hour), `%M` (minute), \
+         `%S` (second), `%j` (day of the year), `%a` (day of the week), `%b` (name of the month), `%V` (week) and `%z` \
+         (offset); `%%` is a percent sign"
+    } else {
+        "the clauses are `%s` (any value), `%d` (whole number), `%f` and `%e` (numbers, with digits as in `%.2f`), `%x`, `%X`, \
+         `%o` and `%b`; `%%` is a percent sign; for a width, use `padStart` or `padEnd`, as in \
+         `string(n).padStart(2, \"0\")`"
+    };
+    let message = format!("this always fails: there is no clause `{clause}`");
+    Diagnostic::new(&order::CONSTANT_FAILURE, place, message)
+        .note("not a clause")
+        .help(help)
+}
+
+/// Adds that the receiver, a text, has to be converted to a timestamp or a duration first, if the method then fits.
+pub(in crate::sema::expr) fn on_time(
+    found: Diagnostic,
+    function: &'static Function,
+    arguments: &[Type],
+    receiver: Span,
+) -> Diagnostic {
+    let Some((Type::String, rest)) = arguments.split_first() else {
+        return found;
+    };
+    let times = [("timestamp", Type::Timestamp), ("duration", Type::Duration)];
+    let fits = |time: &Type| {
+        let with = [std::slice::from_ref(time), rest].concat();
+        matches!(
+            overload::resolve(function, &with),
+            overload::Verdict::Gives(_)
+        )
+    };
+    let Some((name, _)) = times.into_iter().find(|(_, time)| fits(time)) else {
+        return found;
+    };
+    found
+        .help(format!(
+            "convert the text first: `{name}(…).{}(…)`",
+            function.name
+        ))
+        .unsafe_fix(
+            format!("convert it with `{name}(…)`"),
+            wrapped(receiver, &format!("{name}("), ")"),
+        )
 }
 
 pub(in crate::sema::expr) fn named_argument(

@@ -11,18 +11,19 @@ pub(super) use absence::{
 };
 pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
 pub(super) use functions::{
-    as_function, bind_arguments, has_takes_a_field, named_argument, no_overload, unknown_function,
-    unknown_method, variable_expected, winner_of_no_race,
+    as_function, bind_arguments, has_takes_a_field, map_with_position, named_argument, no_overload,
+    on_time, unknown_clause, unknown_function, unknown_method, variable_expected,
+    winner_of_no_race,
 };
 pub(super) use names::{
     call_in_expression, foreign_root, hides, is_null, later, misplaced_signal, names_of_fixes,
     namespace_as_value, no_context, not_an_object, own_result, plan_as_value, state_of_no_step,
-    unknown_field, unknown_name, unknown_status,
+    status_of_task, unknown_field, unknown_name, unknown_status,
 };
 pub(super) use values::{
-    as_text, extra_field, interpolated_value, lossy_number, missing_fields, negative_position,
-    never_equal, never_in, no_binary, no_elements, no_key, no_order, no_unary, not_a_bool,
-    not_a_list, not_an_entry, wrong_key, wrong_position, wrong_type,
+    as_text, as_time, extra_field, interpolated_value, lossy_number, missing_fields,
+    negative_position, never_equal, never_in, no_binary, no_elements, no_key, no_order, no_unary,
+    not_a_bool, not_a_list, not_an_entry, wrong_key, wrong_position, wrong_type,
 };
 
 use crate::diag::{Diagnostic, Edit, Near, nearest};

@@ -8,7 +8,7 @@ use crate::diag::codes::{names, text, types};
 use crate::diag::{Diagnostic, Edit};
 use crate::protocol::StepState;
 use crate::source::{SourceFile, Span};
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 use crate::types::{Literal, Type};
 
 pub(in crate::sema::expr) fn unknown_name(
@@ -301,6 +301,34 @@ pub(in crate::sema::expr) fn unknown_status(state: &ast::Name) -> Diagnostic {
     with_names(diagnostic, &state.text, state.span, &known)
 }
 
+/// Creates the diagnostic for `t is done` and `t.status` of a task, outside of the conditions of listeners and waits.
+pub(in crate::sema::expr) fn status_of_task(
+    name: &str,
+    fields: &[Arc<str>],
+    span: Span,
+) -> Diagnostic {
+    let name = canonical_name(name);
+    let help = match fields.first() {
+        Some(field) => format!(
+            "test a field of its context that is set together with the status, such as `{name}.{} != null`",
+            canonical_name(field)
+        ),
+        None => format!(
+            "give the task a context, `task {name} \"…\" {{ at: timestamp }}`, set the field together with the status, \
+             and test `{name}.at != null`"
+        ),
+    };
+    Diagnostic::new(
+        &names::UNKNOWN_STATUS,
+        span,
+        format!("the status of the task `{name}` is not a value"),
+    )
+    .note("the status of a task")
+    .help(format!(
+        "{help}; only the condition of a `listener` or a `wait for` tests a status"
+    ))
+}
+
 pub(in crate::sema::expr) fn state_of_no_step(span: Span) -> Diagnostic {
     Diagnostic::new(
         &names::UNKNOWN_STATUS,
@@ -308,7 +336,7 @@ pub(in crate::sema::expr) fn state_of_no_step(span: Span) -> Diagnostic {
         "only a step can be tested with `is` here",
     )
     .note("not a step")
-    .help("name a step; the status of a task is tested in a `listener` or a `wait for`")
+    .help("name a step")
 }
 
 pub(in crate::sema::expr) fn misplaced_signal(name: &str, span: Span) -> Diagnostic {

@@ -1,11 +1,13 @@
 //! Diagnostics about values of the wrong type.
 
 use super::{appended, meant, short, with_names, wrapped};
-use crate::diag::Diagnostic;
 use crate::diag::codes::{names, order, types};
 use crate::diag::nearest;
-use crate::sema::expr::{Expectation, Node, Operator, Typed, combine, expect};
-use crate::source::Span;
+use crate::diag::{Diagnostic, Edit};
+use crate::sema::expr::{Expectation, Node, Op, Operator, Typed, combine, expect};
+use crate::source::{SourceFile, Span};
+use crate::syntax::ast::{self, ExprKind};
+use crate::syntax::parse_expression;
 use crate::types::{Literal, Mismatch, ObjectType, Type};
 use crate::value::{Value, parse_duration, parse_timestamp};
 
@@ -32,9 +34,14 @@ pub(in crate::sema::expr) fn wrong_type(
         .help(format!("give a value of type {}", short(expected)));
     if let Some(help) = node
         .constant()
-        .and_then(|value| as_literal(value, expected))
+        .and_then(|value| as_literal(value, &expected.without_null()))
     {
-        return diagnostic.help(help);
+        return match literal_edits(node, &expected.without_null(), span) {
+            Some(edits) => diagnostic
+                .help(help)
+                .fix_all("write it as this type", edits),
+            None => diagnostic.help(help),
+        };
     }
     if let Some(text) = expect::constant_text(node) {
         let texts = texts(expected);
@@ -43,6 +50,9 @@ pub(in crate::sema::expr) fn wrong_type(
             Some(near) => meant(diagnostic, near, span),
             None => diagnostic,
         };
+    }
+    if let Some(function) = time_of_text(actual, &expected.without_null()) {
+        return converted(diagnostic, function, span);
     }
     let convertible = matches!(
         super::super::literal::widened(actual),
@@ -54,6 +64,62 @@ pub(in crate::sema::expr) fn wrong_type(
             .unsafe_fix("convert it to a string", wrapped(span, "string(", ")"));
     }
     diagnostic
+}
+
+/// Returns the function that makes a timestamp or a duration of a text; `None` for other values and types.
+fn time_of_text(actual: &Type, expected: &Type) -> Option<&'static str> {
+    let function = match expected {
+        Type::Timestamp => "timestamp",
+        Type::Duration => "duration",
+        _ => return None,
+    };
+    is_text(actual).then_some(function)
+}
+
+/// Returns true for a text that is present.
+fn is_text(ty: &Type) -> bool {
+    super::super::literal::widened(ty) == Type::String
+}
+
+/// Adds that a text has to be converted. A text that is no time fails only in the run, so the fix is not safe.
+fn converted(diagnostic: Diagnostic, function: &str, span: Span) -> Diagnostic {
+    let help = match function {
+        "timestamp" => {
+            "convert the text with `timestamp(…)`, which takes one such as `2026-03-02T09:00:00Z`"
+        }
+        _ => "convert the text with `duration(…)`, which takes one such as `1h30m`",
+    };
+    diagnostic.help(help).unsafe_fix(
+        format!("convert it with `{function}(…)`"),
+        wrapped(span, &format!("{function}("), ")"),
+    )
+}
+
+/// Returns the edits that turn a literal text into a timestamp or a duration, if it is one.
+fn literal_edits(node: &Node, expected: &Type, span: Span) -> Option<Vec<Edit>> {
+    let text = expect::constant_text(node)?;
+    match expected {
+        Type::Timestamp => parse_timestamp(text).map(|_| wrapped(span, "timestamp(", ")")),
+        Type::Duration => is_duration(text).then(|| {
+            // An escaped text, or one in triple quotes, is converted as a whole.
+            if span.len() == text.len() + 2 {
+                vec![Edit::new(span, text)]
+            } else {
+                wrapped(span, "duration(", ")")
+            }
+        }),
+        _ => None,
+    }
+}
+
+/// Returns true if the text is a duration literal.
+fn is_duration(text: &str) -> bool {
+    let (expression, found) = parse_expression(&SourceFile::new("", text));
+    found.is_empty()
+        && matches!(
+            expression.kind,
+            ExprKind::Literal(ast::Literal::Duration(_))
+        )
 }
 
 /// Returns how a number or string is written as a duration or timestamp.
@@ -199,12 +265,69 @@ pub(in crate::sema::expr) fn no_binary(
     )
     .note("no matching overload")
     .expected(forms(operator), format!("{left} {symbol} {right}"));
-    let text = |ty: &Type| matches!(super::super::literal::widened(ty), Type::String);
-    if operator == Operator::Add && (text(left) || text(right)) {
+    if operator == Operator::Add && (is_text(left) || is_text(right)) {
         return diagnostic
             .help("convert the other side to a string with `string(…)`, or write \"… ${x} …\"");
     }
+    if operator == Operator::Subtract && is_text(left) && is_text(right) {
+        return diagnostic.help(format!(
+            "`-` takes {}; texts that are times are converted: `timestamp(a) - timestamp(b)`",
+            forms(operator)
+        ));
+    }
     diagnostic.help(format!("`{symbol}` takes {}", forms(operator)))
+}
+
+/// Creates the diagnostic for a text next to a timestamp or a duration, if the text can only be a time: it is not
+/// written out, and the other side comes from elsewhere.
+pub(in crate::sema::expr) fn as_time(
+    operator: Operator,
+    finding: &Diagnostic,
+    left: (&Typed, Span),
+    right: (&Typed, Span),
+) -> Option<Diagnostic> {
+    let is_time = |typed: &Typed| matches!(typed.ty, Type::Timestamp | Type::Duration);
+    let (text, other, first) = match (is_read_text(left.0), is_read_text(right.0)) {
+        (true, false) if is_time(right.0) => (left, right, true),
+        (false, true) if is_time(left.0) => (right, left, false),
+        _ => return None,
+    };
+    let timestamp = other.0.ty == Type::Timestamp;
+    let function = match operator {
+        // Only a timestamp is added to a duration from the left, and a duration to a timestamp from the right.
+        Operator::Add if first == timestamp => return None,
+        Operator::Add | Operator::Subtract if first => "timestamp",
+        Operator::Subtract if timestamp => "timestamp",
+        Operator::Add | Operator::Subtract => "duration",
+        Operator::Less
+        | Operator::LessEqual
+        | Operator::Greater
+        | Operator::GreaterEqual
+        | Operator::Equal
+        | Operator::NotEqual => {
+            if timestamp {
+                "timestamp"
+            } else {
+                "duration"
+            }
+        }
+        Operator::In
+        | Operator::Multiply
+        | Operator::Divide
+        | Operator::DivideNonzero
+        | Operator::Remainder
+        | Operator::RemainderNonzero => return None,
+    };
+    Some(converted(finding.clone(), function, text.1))
+}
+
+/// Returns true for a text that is read, not written out or put together.
+fn is_read_text(typed: &Typed) -> bool {
+    let read = matches!(
+        typed.node.op,
+        Op::Path { .. } | Op::Place(_) | Op::Register(_)
+    );
+    read && typed.ty == Type::String
 }
 
 /// Creates the diagnostic for a number next to a text: the result can only be a text.
@@ -213,7 +336,6 @@ pub(in crate::sema::expr) fn as_text(
     left: (&Type, (&Typed, Span)),
     right: (&Type, (&Typed, Span)),
 ) -> Option<Diagnostic> {
-    let is_text = |ty: &Type| matches!(super::super::literal::widened(ty), Type::String);
     let other = match (is_text(left.0), is_text(right.0)) {
         (true, false) => right,
         (false, true) if combine::is_simple(&left.1.0.node) => left,
@@ -221,6 +343,11 @@ pub(in crate::sema::expr) fn as_text(
     };
     // If a value may be absent, the intended text is unknown.
     if other.1.0.ty.is_optional() || left.1.0.ty.is_optional() || right.1.0.ty.is_optional() {
+        return None;
+    }
+    // `"…" + 14d` hardly means the text `1209600s`.
+    let length = other.1.0.node.constant().is_some();
+    if length && matches!(other.0, Type::Duration) {
         return None;
     }
     let edits = wrapped(other.1.1, "string(", ")");

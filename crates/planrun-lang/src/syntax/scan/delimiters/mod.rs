@@ -11,7 +11,8 @@ use crate::source::Span;
 use crate::syntax::scan::repair::Repair;
 use crate::syntax::scan::tokens::{Delimiter, Token, TokenKind};
 use crate::syntax::scan::words::{
-    begins_item, begins_line, encloses_clauses, opens_block, symbol_at,
+    begins_item, begins_line, encloses_arms, encloses_clauses, is_clause_word, opens_block,
+    symbol_at, word_at,
 };
 use crate::syntax::scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH, MAX_FINDINGS};
 
@@ -129,7 +130,7 @@ impl<'a> Matcher<'a> {
     /// Closes the brackets that cannot contain the statement or item that the line begins with.
     fn begin_line(&mut self, index: usize, token: Token) {
         let item = begins_item(self.text, self.tokens, index);
-        if !item && !begins_line(self.text, self.tokens, index) {
+        if !item && (!begins_line(self.text, self.tokens, index) || self.is_in_arm(index, token)) {
             return;
         }
         let groups = self
@@ -153,6 +154,20 @@ impl<'a> Matcher<'a> {
         if self.seek_lost {
             self.dedent(index, token.indent, false);
         }
+    }
+
+    /// Returns true if the line begins with a clause in the braces around the arms of a `match` or `race`.
+    fn is_in_arm(&self, index: usize, token: Token) -> bool {
+        let clause = word_at(self.text, self.tokens, index).is_some_and(is_clause_word);
+        let frame = self
+            .frames
+            .last()
+            .filter(|frame| clause && frame.delimiter == Some(Delimiter::Brace) && !frame.block);
+        frame.is_some_and(|frame| {
+            let open = self.tokens.get(frame.token);
+            open.is_some_and(|open| token.indent > open.indent)
+                && encloses_arms(self.text, self.tokens, frame.token)
+        })
     }
 
     /// Closes the blocks that the indentation of a line shows to have ended.

@@ -1,0 +1,319 @@
+//! Lowers text that stands where it is not allowed as what it was meant to be, and reports it: the message of a `fail`
+//! that is not a text, a block or a clause in an arm, an optional field of a form.
+
+use std::sync::Arc;
+
+use super::clauses::lower_clauses;
+use super::expressions::{lower_expression, optional_expression};
+use super::steps::{lower_arm_body, lower_step_body};
+use super::{Children, Lowering, within};
+use crate::diag::codes::text as codes;
+use crate::diag::{Diagnostic, Edit};
+use crate::source::Span;
+use crate::syntax::ast::{
+    ArmBody, Block, Clause, ClauseKind, Expr, ExprKind, Guarded, LinkKind, Literal, Name,
+    Statement, StatementKind, Step, StepBody, TemplatePart, TypeExpr, TypeExprKind, TypeSuffix,
+};
+use crate::syntax::grammar::parse::Rule;
+
+/// Names for the step that a fix puts around a block or a call with clauses.
+const STEP_NAMES: [&str; 4] = ["one", "made", "inner", "step_of_arm"];
+
+/// Maximum length, in bytes, of a value that the help repeats.
+const MAX_QUOTED: usize = 60;
+/// How far around a place a name is searched, in bytes.
+const SEARCHED: usize = 64 * 1024;
+
+/// Lowers the message of a `fail`. A value that is not a text becomes the only part of one.
+pub(super) fn optional_message(cx: &mut Lowering<'_>, parts: &mut Children<'_>) -> Option<Expr> {
+    let Some(stray) = parts.take(Rule::stray_message) else {
+        return optional_expression(cx, parts);
+    };
+    let node = Children::of(stray).take(Rule::expression)?;
+    // The span of an expression does not cover its parentheses.
+    let span = cx.trim(cx.span(&node));
+    let value = lower_expression(cx, node);
+    let written = cx.text.get(span.range()).unwrap_or("").to_owned();
+    let help = if written.len() > MAX_QUOTED || written.contains('\n') {
+        "write it in quotes: `\"${…}\"`".to_owned()
+    } else {
+        format!("write `\"${{{written}}}\"`")
+    };
+    let edits = vec![
+        Edit::new(Span::at(span.start as usize), "\"${"),
+        Edit::new(Span::at(span.end as usize), "}\""),
+    ];
+    cx.report(
+        Diagnostic::new(
+            &codes::UNEXPECTED_TOKEN,
+            span,
+            "the message of a `fail` is a text in quotes",
+        )
+        .help(help)
+        .fix_all("write it as a text", edits),
+    );
+    Some(Expr::new(
+        span,
+        ExprKind::Template(vec![TemplatePart::Expr(value)]),
+    ))
+}
+
+/// Lowers the arm of a `match` or `race`. A block, and a call with clauses, become a step of a `do`.
+pub(super) fn lower_arm(cx: &mut Lowering<'_>, arm: &mut Children<'_>, kind: &str) -> ArmBody {
+    let Some(first) = arm.nodes.peek() else {
+        return lower_arm_body(cx, arm);
+    };
+    let start = cx.span(&first);
+    if !is_stray(first.rule()) {
+        let body = lower_arm_body(cx, arm);
+        let clauses = lower_clauses(cx, arm, Vec::new());
+        return if clauses.is_empty() {
+            body
+        } else {
+            with_clauses(cx, body, start, clauses, kind)
+        };
+    }
+    arm.next();
+    let word = word_of(first.text());
+    let mut clauses = Vec::new();
+    let body = lower_step_body(cx, first, start, &mut clauses);
+    let clauses = lower_clauses(cx, arm, clauses);
+    let step = wrapped(cx, cx.trim(start), body, clauses);
+    let name = &step.name;
+    let from = start.start as usize;
+    let help = format!(
+        "an arm is a call, `do`, a value or `fail`: write `do {{ step {name} = {word} … yield {name} }}`"
+    );
+    cx.report(
+        Diagnostic::new(
+            &codes::UNEXPECTED_TOKEN,
+            Span::new(from, from + word.len()),
+            format!("`{word}` is not allowed in an arm of a `{kind}`"),
+        )
+        .help(help)
+        .fix_all("write it as a step of a `do`", step.edits),
+    );
+    ArmBody::Do(step.block)
+}
+
+/// Reports the clauses of an arm, and lowers its body with those that hold for a step in a block, too.
+fn with_clauses(
+    cx: &mut Lowering<'_>,
+    body: ArmBody,
+    place: Span,
+    clauses: Vec<Clause>,
+    kind: &str,
+) -> ArmBody {
+    let (word, at) = clauses.first().map_or(("clause", place.start), |first| {
+        (first.kind.word(), first.span.start)
+    });
+    let diagnostic = Diagnostic::new(
+        &codes::UNEXPECTED_TOKEN,
+        Span::new(at as usize, at as usize + word.len()),
+        format!("an arm of a `{kind}` takes no clauses, such as `{word}`"),
+    );
+    let body = match as_step(body) {
+        Ok(body) => body,
+        Err(body) => {
+            cx.report(diagnostic.help(format!("remove it, or put it below the `{kind}`")));
+            return body;
+        }
+    };
+    let movable = clauses.iter().all(|clause| is_movable(&clause.kind));
+    let kept = if movable { clauses } else { Vec::new() };
+    let step = wrapped(cx, place, body, kept);
+    let name = &step.name;
+    let diagnostic = diagnostic.help(format!(
+        "put it below the `{kind}`, where it holds for every arm, or write \
+         `do {{ step {name} = … {word} … yield {name} }}`"
+    ));
+    cx.report(if movable {
+        diagnostic.fix_all("write it as a step of a `do`", step.edits)
+    } else {
+        diagnostic
+    });
+    ArmBody::Do(step.block)
+}
+
+/// A step in a `do` of its own, and the edits that write it so.
+struct Wrapped {
+    name: Arc<str>,
+    block: Block,
+    edits: Vec<Edit>,
+}
+
+fn wrapped(cx: &Lowering<'_>, place: Span, body: StepBody, clauses: Vec<Clause>) -> Wrapped {
+    let name = free_name(cx, place);
+    let whole = clauses
+        .iter()
+        .fold(place, |whole, clause| whole.to(clause.span));
+    let edits = vec![
+        Edit::new(
+            Span::at(whole.start as usize),
+            format!("do {{ step {name} = "),
+        ),
+        Edit::new(Span::at(whole.end as usize), format!(" yield {name} }}")),
+    ];
+    let statement = |kind| Statement {
+        span: whole,
+        doc: None,
+        kind,
+    };
+    let step = Step {
+        name: Name::new(name.clone(), Span::at(whole.start as usize)),
+        body,
+        clauses,
+    };
+    let value = Guarded {
+        value: Expr::new(whole, ExprKind::Name(name.clone())),
+        when: None,
+    };
+    let statements = vec![
+        statement(StatementKind::Step(Box::new(step))),
+        statement(StatementKind::Yield(value)),
+    ];
+    Wrapped {
+        name,
+        block: Block {
+            span: whole,
+            statements,
+        },
+        edits,
+    }
+}
+
+/// Returns a name that the text around the place does not use.
+fn free_name(cx: &Lowering<'_>, place: Span) -> Arc<str> {
+    let around = Span::new(
+        (place.start as usize).saturating_sub(SEARCHED),
+        (place.end as usize).saturating_add(SEARCHED),
+    );
+    let around = cx.text.get(within(cx.text, around).range()).unwrap_or("");
+    let words = || around.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let free = STEP_NAMES
+        .iter()
+        .find(|name| words().all(|word| word != **name));
+    Arc::from(*free.unwrap_or(&STEP_NAMES[0]))
+}
+
+/// Returns the body of the step that an arm can be written as, or the arm itself if it calls nothing.
+fn as_step(body: ArmBody) -> Result<StepBody, ArmBody> {
+    match body {
+        ArmBody::Expr(value) if is_call(&value) => Ok(StepBody::Call(value)),
+        ArmBody::Do(block) => Ok(StepBody::Do(block)),
+        ArmBody::Ask(ask) => Ok(StepBody::Ask(ask)),
+        ArmBody::Infer {
+            arguments, returns, ..
+        } => Ok(StepBody::Infer { arguments, returns }),
+        body @ (ArmBody::Expr(_) | ArmBody::Fail { .. }) => Err(body),
+    }
+}
+
+/// Returns true for `ns.tool(…)` and `plan(…)` with named arguments or none.
+fn is_call(value: &Expr) -> bool {
+    let arguments = match &value.kind {
+        ExprKind::Call { arguments, .. } => arguments,
+        ExprKind::Path { base, links } if matches!(base.kind, ExprKind::Name(_)) => {
+            match links.as_slice() {
+                [link] => match &link.kind {
+                    LinkKind::Call { arguments, .. } => arguments,
+                    LinkKind::Field { .. } | LinkKind::Index { .. } => return false,
+                },
+                _ => return false,
+            }
+        }
+        _ => return false,
+    };
+    arguments.iter().all(|argument| argument.name.is_some())
+}
+
+/// Returns true if a clause of a step that holds an arm means the same on a step in the arm. The others may read the
+/// step's own name, or name steps that are not visible in a block.
+fn is_movable(clause: &ClauseKind) -> bool {
+    match clause {
+        ClauseKind::When(_)
+        | ClauseKind::Confirm { .. }
+        | ClauseKind::Timeout(_)
+        | ClauseKind::Within(_)
+        | ClauseKind::Retry(_)
+        | ClauseKind::Cache(_)
+        | ClauseKind::Recover { .. } => true,
+        ClauseKind::After(_)
+        | ClauseKind::By(_)
+        | ClauseKind::Expires(_)
+        | ClauseKind::Until { .. }
+        | ClauseKind::Verify { .. }
+        | ClauseKind::Undo(_)
+        | ClauseKind::Error => false,
+    }
+}
+
+fn is_stray(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::race_body | Rule::each_body | Rule::repeat_body | Rule::input_body | Rule::wait_body
+    )
+}
+
+/// Returns the keyword that a block begins with.
+fn word_of(block: &str) -> &str {
+    let end = block.find(|c: char| !c.is_ascii_alphabetic());
+    block.get(..end.unwrap_or(block.len())).unwrap_or("")
+}
+
+/// Reports the `?` behind the name of a form's field, and returns the type of a field that may stay empty.
+pub(super) fn optional_field(
+    cx: &mut Lowering<'_>,
+    mark: Span,
+    name: &Name,
+    ty: TypeExpr,
+) -> TypeExpr {
+    let union = matches!(ty.kind, TypeExprKind::Union(_));
+    let nullable = is_nullable(&ty);
+    let written = cx.text.get(ty.span.range()).unwrap_or("");
+    let suffix = match (nullable, union) {
+        (true, _) => "",
+        (false, true) => " | null",
+        (false, false) => "?",
+    };
+    let help = format!(
+        "use a type that allows null for a field that may stay empty: `{}: {written}{suffix}`",
+        name.text
+    );
+    let mut edits = vec![Edit::removal(mark)];
+    if !suffix.is_empty() {
+        edits.push(Edit::new(Span::at(ty.span.end as usize), suffix));
+    }
+    cx.report(
+        Diagnostic::new(
+            &codes::UNEXPECTED_TOKEN,
+            mark,
+            "a field of a form cannot be omitted from the answer",
+        )
+        .help(help)
+        .fix_all("let the field stay empty", edits),
+    );
+    let null = TypeExpr {
+        span: ty.span,
+        kind: TypeExprKind::Literal(Literal::Null),
+    };
+    TypeExpr {
+        span: ty.span,
+        kind: TypeExprKind::Union(vec![ty, null]),
+    }
+}
+
+fn is_nullable(ty: &TypeExpr) -> bool {
+    match &ty.kind {
+        TypeExprKind::Literal(literal) => matches!(literal, Literal::Null),
+        TypeExprKind::Union(members) => members.iter().any(is_nullable),
+        TypeExprKind::Suffixed { suffixes, .. } => {
+            matches!(suffixes.last(), Some(TypeSuffix::Optional))
+        }
+        TypeExprKind::Name(_)
+        | TypeExprKind::Map { .. }
+        | TypeExprKind::Object(_)
+        | TypeExprKind::Result(_)
+        | TypeExprKind::Error => false,
+    }
+}
