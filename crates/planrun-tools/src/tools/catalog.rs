@@ -231,6 +231,7 @@ impl Catalog {
         tools: impl IntoIterator<Item = &Arc<Signature>>,
     ) -> Compared {
         let mut asking = JoinSet::new();
+        let mut renewed = BTreeSet::new();
         for signature in tools {
             let server = self
                 .servers
@@ -239,6 +240,9 @@ impl Catalog {
             let Some((server, lock)) = server else {
                 continue;
             };
+            if renewed.insert(&signature.namespace) {
+                server.renew();
+            }
             let (server, lock, signature) = (server.clone(), lock.clone(), signature.clone());
             let tool = PinnedTool { signature, lock };
             asking.spawn(async move {

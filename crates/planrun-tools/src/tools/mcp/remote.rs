@@ -74,7 +74,11 @@ impl Remote<'_> {
             let (name, value) = header.ok_or_else(|| format!("`{name}` is not a valid header"))?;
             custom.insert(name, value);
         }
-        let config = StreamableHttpClientTransportConfig::with_uri(self.url).custom_headers(custom);
+        // A server that has ended the session may have been replaced by another version: its tools are compared with
+        // their contracts before anything is sent again, which the transport would not do.
+        let config = StreamableHttpClientTransportConfig::with_uri(self.url)
+            .custom_headers(custom)
+            .reinit_on_expired_session(false);
         serve(&OpenCalls::default(), || {
             let (client, config) = (client.clone(), config.clone());
             Ok(StreamableHttpClientTransport::with_client(client, config))

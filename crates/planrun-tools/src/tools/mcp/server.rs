@@ -1,6 +1,7 @@
 //! A server of the project. It is connected when it is first needed, and again when the connection is lost.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::connection::{Connection, ListError};
 use super::oauth::{Refusal, identify, remedy};
@@ -19,6 +20,8 @@ pub struct McpServer {
     host: Arc<dyn Host>,
     /// `None` before it is first needed, and after it was closed.
     connection: Shared<Connection>,
+    /// Number of times that the tools have to be listed again, even if the connection is the same.
+    renewals: AtomicU64,
     /// The tokens that are sent to it.
     credentials: Credentials,
 }
@@ -42,6 +45,7 @@ impl McpServer {
             limit,
             host,
             connection: Shared::new(),
+            renewals: AtomicU64::new(0),
             credentials: Credentials::default(),
         }
     }
@@ -64,6 +68,11 @@ impl McpServer {
             Refusal::Denied(why) => self.denied(&why),
             Refusal::Broken(why) => self.unavailable("cannot be used", &why),
         })
+    }
+
+    /// Returns the number of times that the tools have to be listed again.
+    pub(super) fn renewals(&self) -> u64 {
+        self.renewals.load(Ordering::Acquire)
     }
 
     /// Returns the error for a refusal that a login can resolve.
@@ -112,7 +121,11 @@ impl Server for McpServer {
 
     fn offered(&self) -> BoxFuture<'_, Result<OfferedServer, ServerError>> {
         Box::pin(async {
-            let offered = self.connection().await?.offered().await;
+            let connection = self.connection().await?;
+            let mut offered = connection.offered().await;
+            if offered.is_err() && connection.has_ended() {
+                offered = self.connection().await?.offered().await;
+            }
             offered.map_err(|error| self.not_listed(&error))
         })
     }
@@ -122,9 +135,21 @@ impl Server for McpServer {
         tool: &'a str,
     ) -> BoxFuture<'a, Result<Option<Arc<OfferedTool>>, ServerError>> {
         Box::pin(async move {
-            let current = self.connection().await?.current(tool).await;
+            let renewals = self.renewals();
+            let connection = self.connection().await?;
+            let mut current = connection.current(tool, renewals).await;
+            if current.is_err() && connection.has_ended() {
+                current = self.connection().await?.current(tool, renewals).await;
+            }
             current.map_err(|error| self.not_listed(&error))
         })
+    }
+
+    /// A server at a URL may have been replaced by another version while the connection seems to be intact.
+    fn renew(&self) {
+        if matches!(self.address, McpAddress::Url { .. }) {
+            self.renewals.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     fn transport(self: Arc<Self>, tool: PinnedTool) -> Arc<dyn Transport> {

@@ -115,7 +115,11 @@ impl Call<'_> {
         let connection = self.server.connection().await;
         let connection = connection.map_err(|error| begun(error.into_call_error()))?;
         let params = GetTaskParams::new(&task.0);
-        match connection.peer().get_task(params).await {
+        let state = connection.peer().get_task(params).await;
+        if let Err(problem) = &state {
+            connection.ends_with(problem);
+        }
+        match state {
             Ok(result) => Ok(result.task),
             Err(ServiceError::McpError(error)) => {
                 let message = format!("the server no longer knows the task: {}", error.message);
@@ -138,10 +142,16 @@ impl Call<'_> {
             return Ok(());
         }
         let responses = self.inputs(requests).await?;
-        let connection = self.server.connection().await;
-        let connection = connection.map_err(ServerError::into_call_error)?;
+        let connect = async || self.server.connection().await;
+        let connection = connect().await.map_err(ServerError::into_call_error)?;
         let params = UpdateTaskParams::new(&task.0, responses);
-        let updated = connection.peer().update_task(params).await;
+        let mut updated = connection.peer().update_task(params.clone()).await;
+        if let Err(problem) = &updated
+            && connection.ends_with(problem)
+        {
+            let connection = connect().await.map_err(ServerError::into_call_error)?;
+            updated = connection.peer().update_task(params).await;
+        }
         updated.map_err(|problem| CallError {
             sent: Sent::Maybe,
             ..self.failed(&problem)
