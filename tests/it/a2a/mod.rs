@@ -518,3 +518,29 @@ async fn a_double_answers_for_an_agent_in_a_test() {
     let tested = run(&place, &["test", "a.plantest"]);
     assert_eq!(tested.status, 0, "{tested:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_credential_on_a_card_is_pinned() {
+    const TOKEN: &str = "supersecrettoken123";
+    let agent = Agent::default();
+    agent.says("description", json!(format!("Works for {TOKEN}.")));
+    let place = project(&agent, "desk.send(text: \"x\")").await;
+    let settings = place.path().join("planrun.yaml");
+    let address = std::fs::read_to_string(&settings).unwrap();
+    let address = address.split('"').nth(1).unwrap();
+    let headers = "headers: { Authorization: \"Bearer ${DESK_TOKEN}\" }";
+    let with_token = format!(
+        "env: [DESK_TOKEN]\ntools:\n  desk: {{ a2a: {{ url: \"{address}\", {headers} }} }}\n"
+    );
+    std::fs::write(settings, with_token).unwrap();
+    for arguments in [&["tools", "lock"][..], &["run", "a.plan"]] {
+        let program = planrun(arguments).variable("DESK_TOKEN", TOKEN);
+        let output = program.within(place.path()).run();
+        assert_eq!(output.status, 0, "{output:?}");
+    }
+    let lock = std::fs::read_to_string(place.path().join("planrun.lock")).unwrap();
+    assert!(
+        !lock.contains(TOKEN) && lock.contains("Works for [redacted]."),
+        "{lock}"
+    );
+}

@@ -189,11 +189,7 @@ impl Catalog {
     }
 
     fn join_secrets(&self, secrets: &[String]) {
-        let mut sent = Redactor::default();
-        for secret in secrets {
-            sent.add(secret);
-        }
-        self.credentials.join(&sent);
+        self.credentials.add(secrets);
     }
 
     /// Adds the tools of a server whose contracts are pinned: their names, and functions that create their contracts on

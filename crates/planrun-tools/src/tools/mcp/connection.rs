@@ -98,7 +98,7 @@ impl Connection {
     ) -> Result<Self, Refusal> {
         let connecting = async {
             match address {
-                McpAddress::Program { .. } => Ok(Self::start(address, &**host).await?),
+                McpAddress::Program { .. } => Ok(Self::start(address, &**host, credentials).await?),
                 McpAddress::Url {
                     url,
                     headers,
@@ -108,9 +108,10 @@ impl Connection {
                         url,
                         headers,
                         limit,
+                        credentials,
                     };
                     let service = match oauth {
-                        Some(_) => remote.connect_as(name, host, credentials).await?,
+                        Some(_) => remote.connect_as(name, host).await?,
                         None => remote.connect(name).await?,
                     };
                     Ok(Self::new(service, None))
@@ -133,7 +134,11 @@ impl Connection {
         }
     }
 
-    async fn start(address: &McpAddress, host: &dyn Host) -> Result<Self, String> {
+    async fn start(
+        address: &McpAddress,
+        host: &dyn Host,
+        credentials: &Credentials,
+    ) -> Result<Self, String> {
         let mut program = None;
         let calls = OpenCalls::default();
         let served = serve(&calls, || {
@@ -143,13 +148,14 @@ impl Connection {
         });
         let refused = match served.await {
             Ok(service) => return Ok(Self::new(service, program)),
-            Err(refused) => refused.to_string(),
+            Err(refused) => refused.reason(credentials),
         };
         let error_line = match program {
             Some(program) => program.last_error_line().await,
             None => None,
         };
-        let error_line = error_line.map(|error_line| format!("; its error output: {error_line}"));
+        let error_line =
+            error_line.map(|line| format!("; its error output: {}", credentials.redacted(&line)));
         Err(refused + &error_line.unwrap_or_default())
     }
 

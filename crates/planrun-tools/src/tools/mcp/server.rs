@@ -22,7 +22,7 @@ pub struct McpServer {
     connection: Shared<Connection>,
     /// Number of times that the tools have to be listed again, even if the connection is the same.
     renewals: AtomicU64,
-    /// The tokens that are sent to it.
+    /// What is sent to it and is redacted in what it says: its credentials in the project, and the tokens of a login.
     credentials: Credentials,
 }
 
@@ -48,6 +48,13 @@ impl McpServer {
             renewals: AtomicU64::new(0),
             credentials: Credentials::default(),
         }
+    }
+
+    /// Redacts these credentials in what the server says about itself.
+    #[must_use]
+    pub fn redacting(self, secrets: &[String]) -> Self {
+        self.credentials.add(secrets);
+        self
     }
 
     /// Returns the configured address.
@@ -97,7 +104,8 @@ impl McpServer {
                 self.login_required(problem.auth_challenge().unwrap_or_default())
             }
             ListError::Service(_) | ListError::Endless | ListError::Circular | ListError::Late => {
-                self.unavailable("does not list its tools", error)
+                let why = self.credentials.redacted(&error.to_string());
+                self.unavailable("does not list its tools", &why)
             }
         }
     }
@@ -126,7 +134,9 @@ impl Server for McpServer {
             if offered.is_err() && connection.has_ended() {
                 offered = self.connection().await?.offered().await;
             }
-            offered.map_err(|error| self.not_listed(&error))
+            let mut offered = offered.map_err(|error| self.not_listed(&error))?;
+            offered.redact(&self.credentials.known());
+            Ok(offered)
         })
     }
 
@@ -141,7 +151,16 @@ impl Server for McpServer {
             if current.is_err() && connection.has_ended() {
                 current = self.connection().await?.current(tool, renewals).await;
             }
-            current.map_err(|error| self.not_listed(&error))
+            let current = current.map_err(|error| self.not_listed(&error))?;
+            let known = self.credentials.known();
+            Ok(current.map(|tool| {
+                if known.is_empty() {
+                    return tool;
+                }
+                let mut tool = Arc::unwrap_or_clone(tool);
+                tool.redact(&known);
+                Arc::new(tool)
+            }))
         })
     }
 
