@@ -137,6 +137,10 @@ fn a_status_over_http_has_its_class() {
     for (mode, class, attempts) in [
         ("status-401", "auth.authentication", 1),
         ("status-403", "auth.authorization", 1),
+        ("status-400", "tool.failed", 1),
+        ("status-404", "tool.failed", 1),
+        ("status-422", "tool.failed", 1),
+        ("status-307", "denied.policy", 1),
         ("status-429", "transient.rate_limited", 2),
         ("status-503", "transient.unavailable", 2),
     ] {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Transient, Validation};
+use planrun_lang::types::{Denied, ErrorClass, Transient, Validation};
 use reqwest::header;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -245,15 +245,29 @@ impl Call<'_> {
         }
     }
 
-    /// Returns the error for a request that was answered with the status of a failure, if that says more than that there
-    /// was no answer.
+    /// Returns the error for a request that was answered with a status that is not a success.
     fn refused(&self, problem: &ServiceError) -> Option<CallError> {
         let (status, retry_after) = http_status(problem)?;
         let retry_after = retry_after.and_then(|text| text.parse().ok());
         let headers = retry_after.map(|value| (header::RETRY_AFTER, value));
         let who = self.tool.signature.path();
         let now = self.server.now();
-        failure(status, &headers.into_iter().collect(), now, &who, "")
+        let failed = failure(status, &headers.into_iter().collect(), now, &who, "");
+        failed.or_else(|| match status {
+            300..=399 => {
+                let message = format!(
+                    "{who} answered with status {status}, but redirects are not followed here"
+                );
+                let class = ErrorClass::Denied(Denied::Policy);
+                Some(CallError::new(class, message, Sent::Refused))
+            }
+            400..=499 => {
+                let message = format!("{who} answered with status {status}");
+                let class = ErrorClass::Tool("failed".into());
+                Some(CallError::new(class, message, Sent::Answered))
+            }
+            _ => None,
+        })
     }
 }
 
