@@ -7,8 +7,8 @@ use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Signature};
 use rmcp::model::{
-    CallToolResult, CancelTaskParams, DetailedTask, ErrorData, GetTaskParams, InputRequests,
-    JsonObject, TaskPayload, UpdateTaskParams,
+    CallToolResult, CancelTaskParams, DetailedTask, ErrorCode, ErrorData, GetTaskParams,
+    InputRequests, JsonObject, TaskPayload, UpdateTaskParams,
 };
 use rmcp::service::ServiceError;
 use serde_json::{Value as Json, json};
@@ -121,7 +121,7 @@ impl Call<'_> {
         }
         match state {
             Ok(result) => Ok(result.task),
-            Err(ServiceError::McpError(error)) => {
+            Err(ServiceError::McpError(error)) if is_of_unknown_task(&error) => {
                 let message = format!("the server no longer knows the task: {}", error.message);
                 Err(CallError::new(ErrorClass::Internal, message, Sent::Maybe))
             }
@@ -192,6 +192,15 @@ fn failure(error: JsonObject) -> CallError {
     let message = message.unwrap_or("the task failed without a reason".into());
     let failed = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
     with_data(failed, error.and_then(|error| error.data).as_ref())
+}
+
+/// Returns true if a poll was refused because there is no such task, or no tasks at all. Any other error is one of the
+/// poll: the task may go on.
+fn is_of_unknown_task(error: &ErrorData) -> bool {
+    matches!(
+        error.code,
+        ErrorCode::INVALID_PARAMS | ErrorCode::METHOD_NOT_FOUND
+    )
 }
 
 fn is_transient(error: &CallError) -> bool {
