@@ -195,6 +195,7 @@ fn an_answer_that_cannot_be_read_is_told_to_whoever_waits_for_it() {
     for (mode, part) in [
         ("deep", "nested more than 127 levels deep"),
         ("anonymous", "without the id of its request"),
+        ("no-answer", "the answer is not a JSON-RPC answer"),
     ] {
         let Some(server) = Hostile::new(mode, "stdio", "notes.call()") else {
             return;

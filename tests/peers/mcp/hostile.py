@@ -88,6 +88,8 @@ def armed(request):
         yield line({"id": request["id"], "result": {"content": [{"type": "image", "mimeType": ESCAPES, "data": "????"}]}})
     elif mode == "nan":
         yield b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [], "structuredContent": {"n": NaN}}}' % request["id"]
+    elif mode == "no-answer":
+        yield line({"id": request["id"], "error": "boom"})
     elif mode == "talk":
         yield result(request, "é" * 2_000_000, isError=True)
     elif mode == "talk-error":
