@@ -545,7 +545,7 @@ tools:
       method: POST
       path: "/orders/{id}/close"
       query: { notify: "{notify}", source: plan }
-      headers: { x-reason: "{reason}" }
+      headers: { x-reason: "{reason}", x-tags: "{tags}" }
       body: { by: "{who}", notes: ["{note}", "{{note}}"], fixed: 1 }
     response: { value: /data, error: /error/code }
     parameters:
@@ -554,6 +554,7 @@ tools:
         id: { type: string }
         notify: { type: array, items: { type: string } }
         reason: { type: string }
+        tags: { type: array, items: { type: integer } }
         who: { type: object, properties: { name: { type: string } }, required: [name] }
         note: { type: string }
       required: [id, who]
@@ -618,6 +619,11 @@ fn a_request_of_an_app_file_is_what_it_says() {
         ],
     );
     assert_eq!(gone.json()["reply"], "was closed", "{gone:?}");
+    let lines = "reason: \"100%25, or so\", tags: [1, 2], who:";
+    let tagged = CLOSING.replace("who:", lines);
+    std::fs::write(place.path().join("b.plan"), tagged).unwrap();
+    let tried = run(&place, &["run", "b.plan", "--mock", "--format", "json"]);
+    assert_eq!(tried.json()["reply"], "closed by Ada", "{tried:?}");
 }
 
 #[test]
