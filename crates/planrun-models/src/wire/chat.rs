@@ -355,7 +355,10 @@ mod tests {
     fn what_comes_is_no_answer() {
         let error = |answer: &str| read(answer.as_bytes(), &[7]).1.map(|error| error.kind);
         assert_eq!(error("data: {\"oops\n\n"), Some(ErrorKind::Protocol));
-        assert_eq!(error("<html>no</html>"), Some(ErrorKind::Network));
+        assert_eq!(error("<html>no</html>"), Some(ErrorKind::Protocol));
+        assert_eq!(error("upstream is not ready"), Some(ErrorKind::Protocol));
+        assert_eq!(error(": ping\n\n"), Some(ErrorKind::Network));
+        assert_eq!(error("\u{feff}\r\nev"), Some(ErrorKind::Network));
         assert_eq!(error("{\"choices\": "), Some(ErrorKind::Protocol));
         assert_eq!(error("{}"), Some(ErrorKind::Protocol));
         assert_eq!(error(""), Some(ErrorKind::Network));
