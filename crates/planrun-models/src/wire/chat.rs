@@ -96,6 +96,8 @@ pub(super) struct ChatDecoder {
     last: usize,
     stopped: bool,
     done: bool,
+    /// Whether the model has refused.
+    refused: bool,
 }
 
 /// A call of which a fragment has arrived.
@@ -171,7 +173,9 @@ impl ChatDecoder {
         let text = |name: &str| content.get(name)?.as_str().filter(|text| !text.is_empty());
         let reasoning = text("reasoning_content").or_else(|| text("reasoning"));
         parts.extend(reasoning.map(|delta| Part::Reasoning(delta.to_owned())));
-        let answer = text("content").or_else(|| text("refusal"));
+        let refusal = text("refusal");
+        self.refused |= refusal.is_some();
+        let answer = text("content").or(refusal);
         parts.extend(answer.map(|delta| Part::Text(delta.to_owned())));
         let calls = content.get("tool_calls").and_then(Json::as_array);
         let calls = calls.map(Vec::as_slice).unwrap_or_default();
@@ -232,6 +236,7 @@ impl ChatDecoder {
 
     fn stop(&self, reason: &str) -> StopReason {
         match reason {
+            "stop" if self.refused => StopReason::Refused,
             // Some servers send this even if the model waits for results.
             "stop" if !self.calls.is_empty() => StopReason::Calls,
             "stop" => StopReason::End,
