@@ -7,6 +7,7 @@ use planrun_core::journal::StepError;
 use planrun_core::run::Outcome;
 use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::protocol::RunState;
+use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::Value;
 use planrun_runs::runs::CallSummary;
 use serde_json::{Map, json};
@@ -43,6 +44,11 @@ pub fn success(outcome: &Outcome, max_tokens: Option<usize>) -> (String, Vec<Blo
 #[must_use]
 pub fn failure(outcome: &Outcome) -> String {
     let (mut report, run) = (facts(outcome), &outcome.run);
+    let error = outcome.error.as_deref().map(StepError::innermost);
+    if error.is_some_and(|error| error.class == ErrorClass::Denied(Denied::Human)) {
+        // The refusal of a person is final: a corrected plan would ask again.
+        return report;
+    }
     let _ = match outcome.state {
         RunState::Running | RunState::Paused => {
             writeln!(
