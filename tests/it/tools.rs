@@ -830,6 +830,11 @@ async fn files_are_reached_inside_of_what_is_allowed_only() {
                 ("denied.policy".into(), Sent::No),
                 "{tool} {path}"
             );
+            // Whoever follows the advice to permit a link has to know what that permits.
+            let target = root.canonicalize().unwrap().join("secret.txt");
+            let through = format!("; it leads through a link to {}", target.display());
+            let is_link = ["data/link.txt", "data/up/secret.txt"].contains(&path);
+            assert_eq!(error.message.ends_with(&through), is_link, "{error:?}");
         }
     }
     assert_eq!(
