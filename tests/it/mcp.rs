@@ -525,3 +525,41 @@ fn tools_are_listed_as_much_as_is_wanted_of_them() {
     assert_eq!(json["notes.count"]["input"]["required"], expected);
     assert_eq!(json["notes.count"]["description"], json!("Counts letters."));
 }
+
+/// The lock is checked in, and what a server says about its tools is given to models.
+#[test]
+fn no_credential_of_a_server_is_pinned_or_shown() {
+    const TOKEN: &str = "supersecrettoken123";
+    let Some(place) = unpinned(&calling("notes.echo(text: \"x\")")) else {
+        return;
+    };
+    let settings = place.path().join("planrun.yaml");
+    let configured = std::fs::read_to_string(&settings).unwrap();
+    let with_token = configured.replace("mcp: { ", "mcp: { env: [NOTES_TOKEN], ");
+    std::fs::write(&settings, format!("env: [NOTES_TOKEN]\n{with_token}")).unwrap();
+    let text = json!({ "type": "string", "description": format!("Is written as {TOKEN}."), "default": TOKEN });
+    let tool = json!({
+        "name": "echo", "description": format!("Gives back a text as {TOKEN}."),
+        "inputSchema": { "type": "object", "properties": { "text": text }, "required": ["text"] },
+    });
+    std::fs::write(place.path().join("tools.json"), json!([tool]).to_string()).unwrap();
+    let run = |arguments: &[&str]| {
+        let program = planrun(arguments).variable("NOTES_TOKEN", TOKEN);
+        let output = program.within(place.path()).run();
+        assert_eq!(output.status, 0, "{arguments:?}: {output:?}");
+        assert!(!output.stdout.contains(TOKEN), "{arguments:?}: {output:?}");
+        output
+    };
+    let warning = "warning: notes describes itself with credentials of the project";
+    let locked = run(&["tools", "lock"]);
+    assert!(locked.stderr.contains(warning), "{locked:?}");
+    let lock = std::fs::read_to_string(place.path().join("planrun.lock")).unwrap();
+    assert!(
+        !lock.contains(TOKEN) && lock.contains("as [redacted]."),
+        "{lock}"
+    );
+    run(&["tools", "lock", "--check"]);
+    let shown = run(&["tools", "show", "notes.echo"]);
+    assert!(shown.stdout.contains("as [redacted]."), "{shown:?}");
+    run(&["run", "a.plan"]);
+}

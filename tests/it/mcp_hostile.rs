@@ -4,6 +4,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use planrun_runs::runs::{PlanText, Planrun};
 use tempfile::TempDir;
 
 use crate::mcp::{calling, run, served};
@@ -136,6 +137,10 @@ fn a_status_over_http_has_its_class() {
     for (mode, class, attempts) in [
         ("status-401", "auth.authentication", 1),
         ("status-403", "auth.authorization", 1),
+        ("status-400", "tool.failed", 1),
+        ("status-404", "tool.failed", 1),
+        ("status-422", "tool.failed", 1),
+        ("status-307", "denied.policy", 1),
         ("status-429", "transient.rate_limited", 2),
         ("status-503", "transient.unavailable", 2),
     ] {
@@ -190,6 +195,7 @@ fn an_answer_that_cannot_be_read_is_told_to_whoever_waits_for_it() {
     for (mode, part) in [
         ("deep", "nested more than 127 levels deep"),
         ("anonymous", "without the id of its request"),
+        ("no-answer", "the answer is not a JSON-RPC answer"),
     ] {
         let Some(server) = Hostile::new(mode, "stdio", "notes.call()") else {
             return;
@@ -286,6 +292,56 @@ fn a_redirect_is_not_followed() {
     };
     fails_with(&server.run(), &["307"]);
     assert!(!server.place.path().join("visited").exists());
+}
+
+/// A server that has been started again may be another version, so its tools are compared before the call is sent to it.
+#[test]
+fn a_server_that_has_ended_the_session_is_asked_for_its_tools_before_it_is_called_again() {
+    let server = |mode: &str| Hostile::new(mode, "http", "notes.call()");
+    let requests = |server: &Hostile| {
+        let requests = std::fs::read_to_string(server.place.path().join("requests")).unwrap();
+        let requests = requests.lines().map(|line| line.split_once(' ').unwrap());
+        // The run begins with the second session, after the one of the lock.
+        let first = requests.clone().map(|(_, session)| session).next().unwrap();
+        let run = requests.filter(|(_, session)| *session != first);
+        let methods = run.map(|(method, _)| method.to_owned());
+        let methods = methods.filter(|method| method.starts_with("tools/"));
+        methods.collect::<Vec<_>>()
+    };
+    let Some(same) = server("session-same") else {
+        return;
+    };
+    let output = same.run();
+    assert!(output.stdout.contains("in a new session"), "{output:?}");
+    let twice = ["tools/list", "tools/call", "tools/list", "tools/call"];
+    assert_eq!(requests(&same), twice);
+    let changed = server("session-new").unwrap();
+    let output = changed.run();
+    assert_ne!(output.status, 0, "{output:?}");
+    let why = "the contract of notes.call has changed since it was pinned";
+    assert!(output.stderr.contains(why), "{output:?}");
+    assert_eq!(requests(&changed), twice[..3]);
+    let none = server("session-none").unwrap();
+    fails_with(
+        &none.run(),
+        &["tool.failed", "status 404 in a new session, too"],
+    );
+    assert_eq!(requests(&none), twice);
+}
+
+/// A process may start a run long after the one before it, over the same connection.
+#[tokio::test]
+async fn a_server_at_an_address_is_asked_for_its_tools_before_each_run() {
+    let Some(server) = Hostile::new("session-new", "http", "notes.call()") else {
+        return;
+    };
+    server.tools(&["lock"]);
+    let planrun = Planrun::open(server.place.path()).unwrap();
+    let text = PlanText::from_file(&server.place.path().join("a.plan")).unwrap();
+    let plan = planrun.check(text).unwrap().plan(None).unwrap();
+    plan.verify_contracts().await.unwrap();
+    std::fs::write(server.place.path().join("ended"), "").unwrap();
+    assert!(plan.verify_contracts().await.is_err());
 }
 
 #[test]

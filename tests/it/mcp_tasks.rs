@@ -82,6 +82,20 @@ fn a_task_that_its_server_has_forgotten_may_have_happened() {
 }
 
 #[test]
+fn a_task_goes_on_if_a_poll_fails() {
+    let Some(place) = project(&calling("notes.long()")) else {
+        return;
+    };
+    touch(&place, "busy");
+    touch(&place, "finish");
+    let output = ran(&place, &[]);
+    assert_eq!(output.status, 0, "{output:?}");
+    assert_eq!(output.json()["reply"], "done");
+    assert_eq!(asked(&place, "tasks/get"), 2);
+    assert_eq!(asked(&place, "tools/call"), 1);
+}
+
+#[test]
 fn a_question_in_the_middle_of_a_task_is_one_of_the_run_and_answered_once() {
     let Some(place) = project(&calling("notes.asking()")) else {
         return;

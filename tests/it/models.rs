@@ -388,6 +388,9 @@ async fn what_cannot_pass_is_not_tried_again() {
             assert!(error.message.contains("a wait of 61s"), "{error}");
         }
     }
+    let (error, requests) = failure("- { raw: <html>Log in</html> }\n- { text: Hi }", "").await;
+    assert_eq!((error.kind, requests), (ErrorKind::Protocol, 1));
+    assert!(error.message.contains("<html>Log in</html>"), "{error}");
     let (error, _) = failure("- { status: 302 }", "").await;
     assert_eq!(error.kind, ErrorKind::Denied);
     assert!(

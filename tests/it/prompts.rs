@@ -99,6 +99,34 @@ fn what_does_not_fit_goes_back_with_what_is_wrong_and_at_most_twice() {
     assert_eq!(requests.len(), 3);
 }
 
+/// A model that has refused a prompt refuses it again, and each request is paid for.
+#[test]
+fn a_refusal_is_told_in_its_words_and_not_asked_about_again() {
+    let event = |delta: &str| {
+        let event = json!({ "choices": [{ "delta": { "refusal": delta } }] });
+        format!("data: {event}\n\n")
+    };
+    let end = json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }] });
+    let raw = format!(
+        "{}{}data: {end}\n\ndata: [DONE]\n\n",
+        event("I cannot "),
+        event("help with that.")
+    );
+    let refusal = format!("- {{ raw: {} }}\n- {{ text: again }}", json!(raw));
+    let withheld = "- { text: \"\", stop: content_filter }\n- { text: again }";
+    for (turns, message) in [
+        (&*refusal, "the model refused: I cannot help with that."),
+        (withheld, "refused or withheld by its server"),
+    ] {
+        for ty in ["int", "string"] {
+            let (output, requests) = infer(turns, &format!("infer(\"Say\") -> {ty}"));
+            assert_eq!((output.status, requests.len()), (1, 1), "{output:?}");
+            assert!(output.stderr.contains("validation.result"), "{output:?}");
+            assert!(output.stderr.contains(message), "{output:?}");
+        }
+    }
+}
+
 #[test]
 fn a_text_is_the_whole_answer() {
     let (output, requests) = infer("- { text: \" {} \" }", "infer(\"Say\") -> string");

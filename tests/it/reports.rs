@@ -16,6 +16,7 @@ tool a.drop(x?: any) -> bool effect
 tool a.long() -> { entries: string[] } read
 tool a.bad() -> int effect fails busy
 tool a.lost() -> int effect
+tool a.refused() -> int effect
 ";
 
 async fn ran(body: &str) -> Ran {
@@ -26,6 +27,7 @@ async fn ran(body: &str) -> Ran {
         .tool("a.drop", [give(json!(true))])
         .tool("a.long", [give(json!({ "entries": entries }))])
         .tool("a.bad", [Fail("tool.busy", Answered)])
+        .tool("a.refused", [Fail("denied.human", Answered)])
         .tool("a.lost", [Fail("transient.timeout", Maybe)]);
     world.run(&format!("{TOOLS}\nplan p() {{ {body} }}")).await
 }
@@ -64,6 +66,15 @@ async fn a_long_reply_is_shortened_and_the_cut_is_listed() {
         report["cut"],
         json!([{ "path": "/entries", "kept": kept, "of": 5000 }])
     );
+}
+
+/// The refusal of a person is final, so nothing invites the model to ask again.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_a_person_has_refused_is_not_to_be_corrected() {
+    let refused = ran("step one = a.make() step two = a.refused() after one").await;
+    let report = failure(&refused.outcome);
+    assert!(report.contains("denied.human"), "{report}");
+    assert!(!report.contains("Correct the plan"), "{report}");
 }
 
 #[tokio::test(start_paused = true)]

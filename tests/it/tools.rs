@@ -450,9 +450,22 @@ async fn redirects_are_followed_under_the_permissions() {
         )
         .route("/near", any(|| async { Redirect::to("/here") }))
         .route("/loop", any(|| async { Redirect::temporary("/loop") }))
+        .route(
+            "/file",
+            any(|| async { Redirect::temporary("file:///etc/passwd") }),
+        )
         .fallback(any(echo));
     let address = serve(router).await;
 
+    let error = fetch(&net(&address), "GET", format!("http://{address}/file"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        class_and_sent(&error),
+        ("denied.policy".into(), Sent::Answered)
+    );
+    let told = "the server redirected to file:///etc/passwd";
+    assert!(error.message.starts_with(told), "{}", error.message);
     let error = fetch(&net(&address), "POST", format!("http://{address}/away"))
         .await
         .unwrap_err();
@@ -817,6 +830,11 @@ async fn files_are_reached_inside_of_what_is_allowed_only() {
                 ("denied.policy".into(), Sent::No),
                 "{tool} {path}"
             );
+            // Whoever follows the advice to permit a link has to know what that permits.
+            let target = root.canonicalize().unwrap().join("secret.txt");
+            let through = format!("; it leads through a link to {}", target.display());
+            let is_link = ["data/link.txt", "data/up/secret.txt"].contains(&path);
+            assert_eq!(error.message.ends_with(&through), is_link, "{error:?}");
         }
     }
     assert_eq!(

@@ -18,7 +18,7 @@ pub(super) struct Renewal {
     pub refused: Vec<String>,
     /// The servers that have answered.
     pub answered: BTreeSet<String>,
-    /// One message for each server with tools that are left out.
+    /// Messages about what is left out of the lock: tools, and credentials.
     pub left_out: Vec<String>,
 }
 
@@ -64,6 +64,9 @@ impl Renewal {
             match offered {
                 Ok(offered) => {
                     left_out.extend(unusable(&name, offered.left_out));
+                    left_out.extend(offered.is_redacted().then(|| {
+                        format!("{name} describes itself with credentials of the project, which are left out of the lock")
+                    }));
                     let known = before.servers.get(&*name).cloned().unwrap_or_default();
                     lock.servers
                         .insert(name.to_string(), known.renewed(offered));

@@ -33,6 +33,8 @@ struct Inner {
     /// The parts of its answer to a message without a skill. `None`: it echoes the message.
     answer: Option<Json>,
     address: String,
+    /// Number of answers to its questions that it does not take.
+    refusals: usize,
 }
 
 /// A stream of bytes from a channel.
@@ -68,6 +70,11 @@ impl Agent {
     /// Sets the data of its answer to a message without a skill.
     pub fn answers(&self, data: &Json) {
         self.inner.lock().unwrap().answer = Some(json!([{ "data": data }]));
+    }
+
+    /// Does not take this number of answers to its questions.
+    pub fn takes_no_answer(&self, times: usize) {
+        self.inner.lock().unwrap().refusals = times;
     }
 
     /// Returns the parameters of the requests with this method.
@@ -213,6 +220,13 @@ fn send(agent: Agent, params: &Json, at_once: bool) -> Response {
             "parts": [{ "text": text }] } })
     };
     let continues = !message["taskId"].is_null();
+    {
+        let mut inner = agent.inner.lock().unwrap();
+        if continues && inner.refusals > 0 {
+            inner.refusals -= 1;
+            return (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "0")], "").into_response();
+        }
+    }
     match (skill.as_str(), continues) {
         ("answer", _) => {
             let answer = agent.inner.lock().unwrap().answer.clone();

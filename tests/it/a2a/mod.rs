@@ -205,6 +205,40 @@ async fn an_agent_that_does_not_stream_is_looked_at() {
     );
 }
 
+/// Returns the task and the text of each message that an agent was sent.
+fn messages(agent: &Agent) -> Vec<(Json, Json)> {
+    let sent = agent.asked("SendStreamingMessage").into_iter();
+    let message = |one: Json| {
+        let message = &one["message"];
+        let text = message["parts"][0]["text"].clone();
+        (message["taskId"].clone(), text)
+    };
+    sent.map(message).collect()
+}
+
+/// The task that has asked waits for the answer. Another one would do its work twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_an_agent_does_not_take_is_sent_again_to_the_same_task() {
+    let call = "desk.ask(text: \"paint it\") retry { attempts: 2, on: [transient], delay: 1ms }";
+    let answer = ["--answer", "given.asked={\"answer\": \"blue\"}"];
+    let first = (Json::Null, json!("paint it"));
+    let given = (json!("task-ask"), json!("blue"));
+    let agent = Agent::default();
+    agent.takes_no_answer(2);
+    let output = called(&project(&agent, call).await, &answer);
+    assert_eq!(output.status, 0, "{output:?}");
+    let sent = [first.clone(), given.clone(), given.clone(), given.clone()];
+    assert_eq!(messages(&agent), sent);
+    let agent = Agent::default();
+    agent.takes_no_answer(usize::MAX);
+    let output = called(&project(&agent, call).await, &answer);
+    let (class, message) = failure(&output);
+    assert_eq!(class, "unknown_outcome", "{message}");
+    let mut sent = vec![first];
+    sent.resize(7, given);
+    assert_eq!(messages(&agent), sent);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_agent_needs_is_a_question_of_the_run() {
     let agent = Agent::default();
@@ -483,4 +517,30 @@ async fn a_double_answers_for_an_agent_in_a_test() {
     std::fs::write(place.path().join("a.plantest"), test).unwrap();
     let tested = run(&place, &["test", "a.plantest"]);
     assert_eq!(tested.status, 0, "{tested:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_credential_on_a_card_is_pinned() {
+    const TOKEN: &str = "supersecrettoken123";
+    let agent = Agent::default();
+    agent.says("description", json!(format!("Works for {TOKEN}.")));
+    let place = project(&agent, "desk.send(text: \"x\")").await;
+    let settings = place.path().join("planrun.yaml");
+    let address = std::fs::read_to_string(&settings).unwrap();
+    let address = address.split('"').nth(1).unwrap();
+    let headers = "headers: { Authorization: \"Bearer ${DESK_TOKEN}\" }";
+    let with_token = format!(
+        "env: [DESK_TOKEN]\ntools:\n  desk: {{ a2a: {{ url: \"{address}\", {headers} }} }}\n"
+    );
+    std::fs::write(settings, with_token).unwrap();
+    for arguments in [&["tools", "lock"][..], &["run", "a.plan"]] {
+        let program = planrun(arguments).variable("DESK_TOKEN", TOKEN);
+        let output = program.within(place.path()).run();
+        assert_eq!(output.status, 0, "{output:?}");
+    }
+    let lock = std::fs::read_to_string(place.path().join("planrun.lock")).unwrap();
+    assert!(
+        !lock.contains(TOKEN) && lock.contains("Works for [redacted]."),
+        "{lock}"
+    );
 }

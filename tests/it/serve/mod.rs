@@ -555,7 +555,7 @@ async fn s1_11_a_saved_plan_is_a_tool() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_client_carries_is_of_one_question_one_tool_and_one_answer() {
+async fn what_a_client_carries_is_of_one_question_one_call_and_one_answer() {
     let desk = TicketProject::new();
     let mut client = desk.client("2026-07-28", Person::yes()).await;
     let call = json!({ "name": "run", "arguments": { "plan": TIDY } });
@@ -564,8 +564,17 @@ async fn what_a_client_carries_is_of_one_question_one_tool_and_one_answer() {
     let yes = json!({ "approval": { "action": "accept", "content": { "approve": true } } });
     let mut again = call.clone();
     again["inputResponses"] = yes.clone();
-    for (tool, state) in [("read", state.clone()), ("run", format!("{state}x"))] {
+    for (tool, plan, state) in [
+        ("read", TIDY, state.clone()),
+        (
+            "run",
+            "step r = desk.close(id: \"t1\") reply r",
+            state.clone(),
+        ),
+        ("run", TIDY, format!("{state}x")),
+    ] {
         again["name"] = tool.into();
+        again["arguments"]["plan"] = plan.into();
         again["requestState"] = state.into();
         let refused = client.answer_to("tools/call", again.clone()).await;
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
@@ -577,7 +586,6 @@ async fn what_a_client_carries_is_of_one_question_one_tool_and_one_answer() {
         );
     }
     assert!(desk.log().is_empty());
-    again["name"] = "run".into();
     again["requestState"] = state.into();
     for _ in 0..2 {
         let done = client.request("tools/call", again.clone()).await;

@@ -14,6 +14,7 @@ over_http = "http" in sys.argv[3:]
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp"
 PLAIN = {"name": "call", "description": "Does something.", "inputSchema": {"type": "object"},
          "annotations": {"readOnlyHint": True}}
+WANTING = {**PLAIN, "inputSchema": {"type": "object", "properties": {"dry_run": {"type": "boolean"}}, "required": ["dry_run"]}}
 NAMES = ["../../x", "a\x1b[2Jb", "call", "\u202e", "", "x" * 5000]
 
 
@@ -33,6 +34,8 @@ def tools(cursor):
             deep = {"type": "object", "properties": {"a": deep}}
         return {"tools": [PLAIN, {**PLAIN, "name": "deep", "inputSchema": deep},
                           {**PLAIN, "name": "none", "inputSchema": {"type": "array", "minItems": "many"}}]}
+    if mode == "session-new" and (folder / "ended").exists():
+        return {"tools": [WANTING]}
     if mode == "no-schema":
         return {"tools": [PLAIN, {"name": "broken", "description": "It has no schema."}]}
     return {"tools": [PLAIN]}
@@ -85,10 +88,14 @@ def armed(request):
         yield line({"id": request["id"], "result": {"content": [{"type": "image", "mimeType": ESCAPES, "data": "????"}]}})
     elif mode == "nan":
         yield b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [], "structuredContent": {"n": NaN}}}' % request["id"]
+    elif mode == "no-answer":
+        yield line({"id": request["id"], "error": "boom"})
     elif mode == "talk":
         yield result(request, "é" * 2_000_000, isError=True)
     elif mode == "talk-error":
         yield line({"id": request["id"], "error": {"code": -32602, "message": "é" * 2_000_000}})
+    elif mode.startswith("session-"):
+        yield result(request, "in a new session")
     elif mode == "hang":
         yield b""
         while True:
@@ -123,6 +130,24 @@ def answers(request):
         yield line({"id": request["id"], "error": {"code": -32601, "message": "there is no such method"}})
 
 
+def has_session(request, session):
+    """Whether the session of a request is known. The first call once it is armed ends every session, as a server does that is
+    started again; with `session-none`, no call has one."""
+    method = request.get("method")
+    if not mode.startswith("session-") or method in ("server/discover", "initialize"):
+        return True
+    with open(folder / "requests", "a", encoding="utf-8") as requests:
+        requests.write(f"{method} {session}\n")
+    is_call = method == "tools/call" and (folder / "armed").exists()
+    if is_call and not (folder / "ended").exists():
+        (folder / "ended").touch()
+        sessions.clear()
+    return session in sessions and not (is_call and mode == "session-none")
+
+
+sessions = []
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -144,6 +169,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("location", "/private")
             self.send_header("content-length", "0")
             return self.end_headers()
+        if not has_session(request, self.headers["mcp-session-id"]):
+            self.send_response(404)
+            self.send_header("content-length", "0")
+            return self.end_headers()
         if "id" not in request:
             self.send_response(202)
             self.send_header("content-length", "0")
@@ -158,6 +187,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "application/json" if mode == "large-json" else "text/event-stream")
         self.send_header("connection", "close")
+        if mode.startswith("session-") and request.get("method") == "initialize":
+            sessions.append(f"s{os.urandom(4).hex()}")
+            self.send_header("mcp-session-id", sessions[-1])
         self.end_headers()
         self.close_connection = True
         try:

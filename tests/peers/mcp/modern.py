@@ -108,6 +108,9 @@ def respond(request):
             refuse(request, "there is no such resource")
         else:
             answer(request, {"contents": contents, "ttlMs": 0, "cacheScope": "private"})
+    elif method == "tasks/get" and (folder / "busy").exists():
+        (folder / "busy").unlink()
+        refuse(request, "the database is locked, try again", -32603)
     elif method == "tasks/get" and not (folder / "forget").exists():
         answer(request, state(params["taskId"].removeprefix("task-")))
     elif method == "tasks/update":

@@ -3,7 +3,7 @@
 use planrun_lang::call::{Answer, CallError};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Validation};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, shortened};
 use planrun_tools::tools::{EventSender, Progress, Request as Call, Usage};
 
 use super::OpenModels;
@@ -12,6 +12,9 @@ use crate::client::HttpModel;
 use crate::model::{
     Message, Model as _, ModelError, OfferedTool, Part, Request, StopReason, Turn, next,
 };
+
+/// Maximum number of characters of a refusal that are reported.
+const MAX_REFUSAL_CHARS: usize = 500;
 
 /// The exchange for one call.
 pub(super) struct Exchange {
@@ -66,6 +69,9 @@ impl Exchange {
     }
 
     /// Requests the next turn of the model, appends it to the exchange, and reports its usage.
+    ///
+    /// # Errors
+    /// Returns an error if there is no answer, or if it was refused: a model that is asked the same again refuses again.
     pub(super) async fn turn(&mut self) -> Result<Turn, CallError> {
         let mut parts = self.model.answer(self.request.clone());
         let mut turn = Turn::default();
@@ -83,6 +89,9 @@ impl Exchange {
             let tokens = used.input.saturating_add(used.output);
             self.events.usage(Usage::new(tokens, cost)).await;
         }
+        if turn.stop == Some(StopReason::Refused) {
+            return Err(self.refused(&turn.text));
+        }
         self.request.messages.push(turn.clone().into_message());
         Ok(turn)
     }
@@ -94,9 +103,6 @@ impl Exchange {
     pub(super) fn read(&self, turn: &Turn) -> Result<Answer, String> {
         match turn.stop {
             Some(StopReason::Length) => Err("it was cut off at the limit of tokens".to_owned()),
-            Some(StopReason::Refused) if turn.text.trim().is_empty() => {
-                Err("the server withheld it".to_owned())
-            }
             _ => self.expected.read(&turn.text),
         }
     }
@@ -108,6 +114,16 @@ impl Exchange {
             self.expected.instructions()
         );
         self.request.messages.push(Message::User { text });
+    }
+
+    /// Returns the error of a call whose answer was refused, with the words of the refusal.
+    fn refused(&self, words: &str) -> CallError {
+        let message = match words.trim() {
+            "" => "the model's answer was refused or withheld by its server".to_owned(),
+            words => format!("the model refused: {}", shortened(words, MAX_REFUSAL_CHARS)),
+        };
+        let class = ErrorClass::Validation(Validation::Result);
+        CallError::new(class, message, self.sent())
     }
 
     /// Returns the error of a call without a usable answer.

@@ -96,6 +96,8 @@ pub(super) struct ChatDecoder {
     last: usize,
     stopped: bool,
     done: bool,
+    /// Whether the model has refused.
+    refused: bool,
 }
 
 /// A call of which a fragment has arrived.
@@ -171,7 +173,9 @@ impl ChatDecoder {
         let text = |name: &str| content.get(name)?.as_str().filter(|text| !text.is_empty());
         let reasoning = text("reasoning_content").or_else(|| text("reasoning"));
         parts.extend(reasoning.map(|delta| Part::Reasoning(delta.to_owned())));
-        let answer = text("content").or_else(|| text("refusal"));
+        let refusal = text("refusal");
+        self.refused |= refusal.is_some();
+        let answer = text("content").or(refusal);
         parts.extend(answer.map(|delta| Part::Text(delta.to_owned())));
         let calls = content.get("tool_calls").and_then(Json::as_array);
         let calls = calls.map(Vec::as_slice).unwrap_or_default();
@@ -232,6 +236,7 @@ impl ChatDecoder {
 
     fn stop(&self, reason: &str) -> StopReason {
         match reason {
+            "stop" if self.refused => StopReason::Refused,
             // Some servers send this even if the model waits for results.
             "stop" if !self.calls.is_empty() => StopReason::Calls,
             "stop" => StopReason::End,
@@ -355,7 +360,10 @@ mod tests {
     fn what_comes_is_no_answer() {
         let error = |answer: &str| read(answer.as_bytes(), &[7]).1.map(|error| error.kind);
         assert_eq!(error("data: {\"oops\n\n"), Some(ErrorKind::Protocol));
-        assert_eq!(error("<html>no</html>"), Some(ErrorKind::Network));
+        assert_eq!(error("<html>no</html>"), Some(ErrorKind::Protocol));
+        assert_eq!(error("upstream is not ready"), Some(ErrorKind::Protocol));
+        assert_eq!(error(": ping\n\n"), Some(ErrorKind::Network));
+        assert_eq!(error("\u{feff}\r\nev"), Some(ErrorKind::Network));
         assert_eq!(error("{\"choices\": "), Some(ErrorKind::Protocol));
         assert_eq!(error("{}"), Some(ErrorKind::Protocol));
         assert_eq!(error(""), Some(ErrorKind::Network));

@@ -13,11 +13,18 @@ pub const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
 /// Maximum size of an event of a stream, in bytes.
 pub const MAX_EVENT_BYTES: usize = 4 * 1024 * 1024;
 
+/// Number of bytes at the beginning of an answer that are kept, to tell what it is instead of a stream of events.
+const BEGINNING_BYTES: usize = 2048;
+/// What a line of a stream of events can begin with.
+const FIELDS: [&[u8]; 5] = [b":", b"data:", b"event:", b"id:", b"retry:"];
+
 /// Reads one answer.
 pub struct Reader {
     form: Form,
     decoder: Box<dyn Decoder>,
     bytes: usize,
+    /// The beginning of the answer, until its first event is complete.
+    beginning: Option<Vec<u8>>,
 }
 
 /// The form of an answer, which is determined by its first byte that is not white space.
@@ -35,6 +42,7 @@ impl Reader {
             form: Form::Unknown,
             decoder: decoder(api),
             bytes: 0,
+            beginning: Some(Vec::new()),
         }
     }
 
@@ -51,6 +59,10 @@ impl Reader {
             Form::Unknown => bytes.trim_ascii_start(),
             Form::Events(_) | Form::Whole(_) => bytes,
         };
+        if let Some(beginning) = &mut self.beginning {
+            let room = BEGINNING_BYTES - beginning.len();
+            beginning.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        }
         if let (Form::Unknown, Some(first)) = (&self.form, bytes.first()) {
             self.form = match first {
                 b'{' => Form::Whole(Vec::new()),
@@ -66,6 +78,7 @@ impl Reader {
             Form::Events(lines) => {
                 let fits = lines.add(bytes, MAX_EVENT_BYTES);
                 while let Some(data) = lines.next() {
+                    self.beginning = None;
                     if self.decoder.is_complete() {
                         break;
                     }
@@ -103,9 +116,27 @@ impl Reader {
         if self.decoder.is_complete() || self.decoder.end(parts) {
             return Ok(());
         }
+        if let Some(beginning) = &self.beginning
+            && !may_be_events(beginning)
+        {
+            return Err(unreadable(
+                "its answer is neither events nor JSON, so this is not the API of a model",
+                beginning,
+            ));
+        }
         let message = "its answer ended prematurely";
         Err(ModelError::new(ErrorKind::Network, message))
     }
+}
+
+/// Returns true for the beginning of a stream of events, and for nothing.
+fn may_be_events(beginning: &[u8]) -> bool {
+    let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning);
+    let mut lines = text.split(|byte| matches!(byte, b'\n' | b'\r'));
+    let first = lines.find(|line| !line.is_empty()).unwrap_or_default();
+    // The line may have been cut off.
+    let is = |field: &&[u8]| first.starts_with(field) || field.starts_with(first);
+    FIELDS.iter().any(is)
 }
 
 fn too_large(what: &str, max: usize) -> ModelError {

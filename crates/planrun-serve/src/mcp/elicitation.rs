@@ -139,28 +139,46 @@ pub(super) fn outcome_of(
         // The person agrees to open the page; the answer is given there.
         ElicitationAction::Accept if by_page => AskOutcome::Opened,
         ElicitationAction::Accept => {
-            let Json::Object(mut content) = answer.content.unwrap_or_default() else {
+            let Json::Object(content) = answer.content.unwrap_or_default() else {
                 return AskOutcome::Nothing;
             };
             match question.question.kind {
-                // A form in which nothing was selected is a refusal.
-                Waiting::Confirm => {
-                    AskOutcome::Answer(content.remove(APPROVE).unwrap_or(Json::Bool(false)))
-                }
-                Waiting::Approval => {
-                    let agrees = content.remove(APPROVE) == Some(Json::Bool(true));
-                    let scope = if content.get(SCOPE).and_then(Json::as_str) == Some(FOR_A_DAY) {
-                        GrantScope::Plan
-                    } else {
-                        GrantScope::Once
-                    };
-                    AskOutcome::Answer(json!({ APPROVE: agrees, SCOPE: scope.name() }))
-                }
+                Waiting::Confirm => match agrees(&content) {
+                    Some(agrees) => AskOutcome::Answer(agrees.into()),
+                    None => AskOutcome::Nothing,
+                },
+                Waiting::Approval => match (agrees(&content), scope(&content)) {
+                    (Some(agrees), Some(scope)) => {
+                        AskOutcome::Answer(json!({ APPROVE: agrees, SCOPE: scope.name() }))
+                    }
+                    (Some(_) | None, _) => AskOutcome::Nothing,
+                },
                 _ => AskOutcome::Answer(Json::Object(content)),
             }
         }
         ElicitationAction::Decline => AskOutcome::Declined(after),
         _ => AskOutcome::Nothing,
+    }
+}
+
+/// Returns the decision in a form; `None` if it is none, so that the person is asked through another channel. A form in
+/// which nothing was selected is a refusal.
+fn agrees(content: &Map<String, Json>) -> Option<bool> {
+    match content.get(APPROVE) {
+        None | Some(Json::Null) => Some(false),
+        Some(decision) => decision.as_bool(),
+    }
+}
+
+/// Returns the scope in a form; `None` if there is no such scope.
+fn scope(content: &Map<String, Json>) -> Option<GrantScope> {
+    match content.get(SCOPE) {
+        None | Some(Json::Null) => Some(GrantScope::Once),
+        Some(scope) => match scope.as_str()? {
+            ONCE => Some(GrantScope::Once),
+            FOR_A_DAY => Some(GrantScope::Plan),
+            _ => None,
+        },
     }
 }
 
@@ -183,6 +201,31 @@ mod tests {
         assert!(can_be_elicited(question));
         let form = serde_json::to_value(form(question).unwrap()).unwrap();
         form["requestedSchema"].clone()
+    }
+
+    #[test]
+    fn a_form_that_is_not_filled_in_as_it_asks_is_no_answer() {
+        let outcome = |kind: Waiting, content: Json| {
+            let answer = ElicitResult::new(ElicitationAction::Accept).with_content(content);
+            outcome_of(&asked(kind, Vec::new()), false, answer, Duration::ZERO)
+        };
+        for (content, agrees, scope) in [
+            (json!({ "approve": true }), true, "once"),
+            (json!({ "approve": true, "scope": FOR_A_DAY }), true, "plan"),
+            (json!({ "approve": false, "scope": null }), false, "once"),
+            (json!({}), false, "once"),
+        ] {
+            let approval = AskOutcome::Answer(json!({ APPROVE: agrees, SCOPE: scope }));
+            assert_eq!(outcome(Waiting::Approval, content.clone()), approval);
+            let confirmed = AskOutcome::Answer(agrees.into());
+            assert_eq!(outcome(Waiting::Confirm, content), confirmed);
+        }
+        let unknown = json!({ "approve": true, "scope": "for ever" });
+        assert_eq!(outcome(Waiting::Approval, unknown), AskOutcome::Nothing);
+        for kind in [Waiting::Approval, Waiting::Confirm] {
+            let unclear = json!({ "approve": "yes" });
+            assert_eq!(outcome(kind, unclear), AskOutcome::Nothing);
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ use self::client::McpClient;
 use self::ending::Ending;
 use self::followed::Followed;
 use self::results::response;
-use self::state::Seal;
+use self::state::{CallMark, Seal};
 use crate::asking::PendingQuestion;
 use crate::blocking::blocking;
 use crate::mode::{AskedQuestion, Call, Definition, INSTRUCTIONS, PlanMode};
@@ -185,6 +185,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = &*request.name;
+        let mark = CallMark::of(tool, request.arguments.as_ref());
         let call = Call {
             tool,
             arguments: request.arguments.unwrap_or_default(),
@@ -193,7 +194,7 @@ impl ServerHandler for Server {
         let now = || self.mode.planrun().host().now();
         let reply = match &request.request_state {
             Some(state) => {
-                let request_state = self.seal.open(tool, state);
+                let request_state = self.seal.open(&mark, state);
                 let request_state =
                     request_state.map_err(|why| ErrorData::invalid_params(why, None))?;
                 let answers = request.input_responses.as_ref();
@@ -209,7 +210,7 @@ impl ServerHandler for Server {
             None => self.mode.call(call).await,
         };
         response(reply, |question, channel| {
-            self.seal.seal(tool, (question, channel), now())
+            self.seal.seal(&mark, (question, channel), now())
         })
     }
 

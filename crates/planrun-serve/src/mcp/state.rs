@@ -5,11 +5,13 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use planrun_lang::value::sorted_json;
 use planrun_runs::runs::Planrun;
 use planrun_tools::host::random_hex;
 use planrun_tools::project::{check_own_folder, journal_file, make_own_folder};
 use rmcp::model::{ElicitResult, InputResponses, RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 
 use super::elicitation::outcome_of;
 use crate::asking::{AskChannel, AskOutcome, PendingQuestion};
@@ -35,6 +37,17 @@ pub(super) struct RequestState {
     asked_at: u64,
 }
 
+/// What distinguishes calls: the tool and its arguments. A state of one call does not continue another.
+pub(super) struct CallMark(Vec<u8>);
+
+impl CallMark {
+    pub(super) fn of(tool: &str, arguments: Option<&Map<String, Json>>) -> Self {
+        let arguments = arguments.cloned().unwrap_or_default();
+        let arguments = sorted_json(&Json::Object(arguments));
+        Self(format!("{tool}\n{arguments}").into_bytes())
+    }
+}
+
 impl Seal {
     /// Creates the seal of a project. All servers of a project use the same key, so that an answer reaches its run
     /// after a restart.
@@ -48,7 +61,7 @@ impl Seal {
     /// Returns the sealed state of a question, which the client returns with the same call of a tool.
     pub(super) fn seal(
         &self,
-        tool: &str,
+        call: &CallMark,
         (question, channel): (&PendingQuestion, &AskChannel),
         now: i128,
     ) -> Option<String> {
@@ -59,22 +72,20 @@ impl Seal {
             asked_at: milliseconds(now),
         };
         let bytes = serde_json::to_vec(&request_state).ok()?;
-        let options = SealOptions::new()
-            .associated_data(tool.as_bytes())
-            .ttl(VALID_FOR);
+        let options = SealOptions::new().associated_data(&call.0).ttl(VALID_FOR);
         Some(self.codec.as_ref()?.seal_with(&bytes, &options))
     }
 
     /// Opens a sealed state.
     ///
     /// # Errors
-    /// Returns an error if it was not sealed here for this tool, or too long ago.
-    pub(super) fn open(&self, tool: &str, sealed: &str) -> Result<RequestState, String> {
+    /// Returns an error if it was not sealed here for this call, or too long ago.
+    pub(super) fn open(&self, call: &CallMark, sealed: &str) -> Result<RequestState, String> {
         let refused = "this requestState was not issued for this call, or has expired";
         let opened = self
             .codec
             .as_ref()
-            .and_then(|codec| codec.open_with(sealed, tool.as_bytes()).ok());
+            .and_then(|codec| codec.open_with(sealed, &call.0).ok());
         let request_state = opened.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         request_state.ok_or_else(|| refused.to_owned())
     }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 /// Keywords that no value is validated against.
 const DESCRIBING: [&str; 5] = ["title", "description", "examples", "$comment", "deprecated"];
 /// Keywords whose value is a schema, or a list of schemas.
-const SCHEMAS: [&str; 16] = [
+pub(super) const SCHEMAS: [&str; 16] = [
     "additionalItems",
     "additionalProperties",
     "allOf",
@@ -26,7 +26,7 @@ const SCHEMAS: [&str; 16] = [
     "unevaluatedProperties",
 ];
 /// Keywords whose value maps names to schemas.
-const NAMED: [&str; 5] = [
+pub(super) const NAMED: [&str; 5] = [
     "$defs",
     "definitions",
     "dependentSchemas",

@@ -6,6 +6,7 @@ mod change;
 mod documentation;
 mod lock;
 mod offered;
+mod redacted;
 mod search;
 
 pub use arguments::{Arguments, arguments_type};

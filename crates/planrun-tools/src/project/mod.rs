@@ -300,20 +300,16 @@ impl Project {
             return Arc::new(DeniedServer::new(name, why));
         }
         match &settings.source {
-            ToolSource::Mcp(address) => Arc::new(McpServer::new(
-                name,
-                address.clone(),
-                limit.clone(),
-                host.clone(),
-            )),
-            ToolSource::A2a(address) => Arc::new(AgentServer::new(
-                name,
-                address.clone(),
-                limit
-                    .permissions()
-                    .map(|permissions| (**permissions).clone()),
-                host.clone(),
-            )),
+            ToolSource::Mcp(address) => {
+                let server = McpServer::new(name, address.clone(), limit.clone(), host.clone());
+                Arc::new(server.redacting(&settings.secrets))
+            }
+            ToolSource::A2a(address) => {
+                let permissions = limit.permissions();
+                let permissions = permissions.map(|permissions| (**permissions).clone());
+                let server = AgentServer::new(name, address.clone(), permissions, host.clone());
+                Arc::new(server.redacting(&settings.secrets))
+            }
         }
     }
 

@@ -189,11 +189,7 @@ impl Catalog {
     }
 
     fn join_secrets(&self, secrets: &[String]) {
-        let mut sent = Redactor::default();
-        for secret in secrets {
-            sent.add(secret);
-        }
-        self.credentials.join(&sent);
+        self.credentials.add(secrets);
     }
 
     /// Adds the tools of a server whose contracts are pinned: their names, and functions that create their contracts on
@@ -231,6 +227,7 @@ impl Catalog {
         tools: impl IntoIterator<Item = &Arc<Signature>>,
     ) -> Compared {
         let mut asking = JoinSet::new();
+        let mut renewed = BTreeSet::new();
         for signature in tools {
             let server = self
                 .servers
@@ -239,6 +236,9 @@ impl Catalog {
             let Some((server, lock)) = server else {
                 continue;
             };
+            if renewed.insert(&signature.namespace) {
+                server.renew();
+            }
             let (server, lock, signature) = (server.clone(), lock.clone(), signature.clone());
             let tool = PinnedTool { signature, lock };
             asking.spawn(async move {

@@ -15,6 +15,15 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
+    /// Adds credentials from their texts.
+    pub(super) fn add(&self, secrets: &[String]) {
+        let mut known = Redactor::default();
+        for secret in secrets {
+            known.add(secret);
+        }
+        self.join(&known);
+    }
+
     /// Adds credentials.
     pub(super) fn join(&self, others: &Redactor) {
         self.known
@@ -37,6 +46,12 @@ impl Credentials {
             transport,
             credentials: self.clone(),
         })
+    }
+
+    /// Returns a text without the credentials.
+    pub(super) fn redacted(&self, text: &str) -> String {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.text(text).into_owned()
     }
 
     /// Redacts a text that is reported during a call.

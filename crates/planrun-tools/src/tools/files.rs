@@ -1,9 +1,9 @@
 //! The namespace `fs`: reads, lists and replaces files within the permissions.
 
 use planrun_lang::builtins::refused_argument;
-use planrun_lang::permission::{Permissions, local_path, reached_file};
+use planrun_lang::permission::{Denial, Permissions, local_path, reached_file};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::protocol::Sent;
@@ -182,7 +182,8 @@ impl FileAccess {
         let path = self.root.join(&*local);
         match self.host.canonical(&path) {
             Ok(path) => {
-                self.permissions.read(&path, written)?;
+                let check = |path: &Path| self.permissions.read(path, written);
+                check(&path).map_err(|denial| self.of_link(denial, &local, &path, &check))?;
                 Ok(path)
             }
             Err(problem) => {
@@ -199,13 +200,38 @@ impl FileAccess {
     /// # Errors
     /// Returns a denial.
     pub fn writable(&self, written: &str) -> Result<PathBuf, CallError> {
-        local_path(written).ok_or_else(|| elsewhere(written))?;
+        let local = local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = reached_file(&*self.host, &self.root, written, true);
         let path = path.ok_or_else(|| {
             invalid_arguments(&format!("{written} is not a file on this machine"))
         })?;
-        self.permissions.write(&path, written)?;
+        let check = |path: &Path| self.permissions.write(path, written);
+        check(&path).map_err(|denial| self.of_link(denial, &local, &path, &check))?;
         Ok(path)
+    }
+
+    /// Adds the target of a link to its denial, because whoever permits the link permits the target. It is added only
+    /// if the path is permitted but for the link, so that denials do not reveal where other links lead.
+    fn of_link(
+        &self,
+        denial: Denial,
+        local: &str,
+        target: &Path,
+        check: &dyn Fn(&Path) -> Result<(), Denial>,
+    ) -> Denial {
+        let root = self.host.canonical(&self.root);
+        let own = root.as_ref().unwrap_or(&self.root).join(local);
+        let goes_up = own.components().any(|part| part == Component::ParentDir);
+        if goes_up || own == target || check(&own).is_err() {
+            return denial;
+        }
+        Denial {
+            message: format!(
+                "{}; it leads through a link to {}",
+                denial.message,
+                target.display()
+            ),
+        }
     }
 }
 

@@ -42,6 +42,10 @@ pub trait Server: Send + Sync {
         tool: &'a str,
     ) -> BoxFuture<'a, Result<Option<Arc<OfferedTool>>, ServerError>>;
 
+    /// Called before a run begins or continues: the tools that were listed before are listed again when they are next
+    /// compared, if the server may have changed them without planrun noticing.
+    fn renew(&self) {}
+
     /// Returns the transport for one of its tools, whose contract is pinned.
     fn transport(self: Arc<Self>, tool: PinnedTool) -> Arc<dyn Transport>;
 

@@ -16,7 +16,8 @@ use crate::tools::{AskReply, EventSender, Handle, Progress, Question, Request};
 
 /// Maximum number of questions that an agent may ask during a call.
 const MAX_QUESTIONS: usize = 15;
-/// Maximum number of consecutive polls at which a working agent may be unreachable.
+/// Maximum number of consecutive polls at which a working agent may be unreachable, and of times that it may not take an
+/// answer.
 const MAX_LOST: usize = 5;
 /// Polling interval of a task whose agent does not stream: the first and the longest. It doubles after each poll.
 const POLL_INTERVALS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(10)];
@@ -288,7 +289,39 @@ impl<'a> AgentCall<'a> {
         }
         let context = Some(&self.known.context).filter(|context| !context.is_empty());
         let context = context.map(|context| context.as_str().into());
-        self.send(&id, json!([{ "text": answer }]), context).await
+        self.answer(&id, &json!([{ "text": answer }]), context)
+            .await
+    }
+
+    /// Sends the answer to a question, again if the agent has not taken it. The task exists and waits for the answer, so
+    /// a failure does not mean that nothing was sent: a repeated call would start a second task.
+    async fn answer(
+        &mut self,
+        id: &str,
+        parts: &Json,
+        context: Option<Json>,
+    ) -> Result<(), CallError> {
+        let [mut wait, longest] = POLL_INTERVALS;
+        let mut refusals = 0;
+        loop {
+            let sending = self.send(id, parts.clone(), context.clone());
+            let Err(error) = sending.await else {
+                return Ok(());
+            };
+            let pause = error.retry_after.unwrap_or(wait);
+            if error.sent == Sent::No && is_lost(&error) && refusals < MAX_LOST && pause <= longest
+            {
+                refusals += 1;
+                tokio::time::sleep(pause).await;
+                wait = longest.min(wait * 2);
+                continue;
+            }
+            let sent = match error.sent {
+                Sent::No | Sent::Refused | Sent::Maybe => Sent::Maybe,
+                Sent::Answered => Sent::Answered,
+            };
+            return Err(CallError { sent, ..error });
+        }
     }
 
     fn failure(&self, what: &str, sent: Sent) -> CallError {

@@ -16,6 +16,7 @@ use super::transport::AgentTransport;
 use super::wire::AgentCard;
 use crate::contract::{OfferedServer, OfferedTool};
 use crate::host::Host;
+use crate::tools::credential::Credentials;
 use crate::tools::http::{HttpClient, HttpRequest, body, display_url};
 use crate::tools::shared::Shared;
 use crate::tools::{BoxFuture, PinnedTool, Server, ServerError, Transport};
@@ -40,6 +41,8 @@ pub struct AgentServer {
     elsewhere: Option<Permissions>,
     host: Arc<dyn Host>,
     client: HttpClient,
+    /// What is sent to it, which is redacted in its card.
+    credentials: Credentials,
     /// `None` before the card is first needed, and after the connection was closed.
     known: Shared<Known>,
 }
@@ -60,8 +63,16 @@ impl AgentServer {
             elsewhere,
             host,
             client: permitted.map_or_else(HttpClient::default, HttpClient::within),
+            credentials: Credentials::default(),
             known: Shared::new(),
         }
+    }
+
+    /// Redacts these credentials in the card.
+    #[must_use]
+    pub fn redacting(self, secrets: &[String]) -> Self {
+        self.credentials.add(secrets);
+        self
     }
 
     /// Returns the configured address.
@@ -88,7 +99,7 @@ impl AgentServer {
             headers: self.headers()?,
             streams: card.capabilities.streaming,
         };
-        let tools = offered(card).tools.into_iter();
+        let tools = self.offered_by(card).tools.into_iter();
         let tools = tools.map(|(name, tool)| (name, Arc::new(tool))).collect();
         Ok(Known { agent, tools })
     }
@@ -151,6 +162,12 @@ impl AgentServer {
         Ok(headers)
     }
 
+    fn offered_by(&self, card: AgentCard) -> OfferedServer {
+        let mut offered = offered(card);
+        offered.redact(&self.credentials.known());
+        offered
+    }
+
     fn unusable(&self, why: &str) -> ServerError {
         ServerError::Unavailable(format!("the agent `{}` cannot be used: {why}", self.name))
     }
@@ -164,7 +181,7 @@ impl Server for AgentServer {
     fn offered(&self) -> BoxFuture<'_, Result<OfferedServer, ServerError>> {
         Box::pin(async {
             let (card, ..) = self.card().await?;
-            Ok(offered(card))
+            Ok(self.offered_by(card))
         })
     }
 

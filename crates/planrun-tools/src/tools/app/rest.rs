@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json};
 use super::section::Section;
 use super::{Reason, access};
 use crate::contract::Arguments;
-use crate::tools::http::parameter::{Serialization, scalar};
+use crate::tools::http::parameter::Serialization;
 use crate::tools::http::{
     Content, HttpRequest, HttpResponse, failure, failure_detail, path, percent, value,
 };
@@ -442,7 +442,9 @@ impl Rest {
                 .headers
                 .get(name)
                 .and_then(|line| line.to_str().ok());
-            arguments.extend(line.map(|line| (argument.to_owned(), scalar(line, &ty(argument)))));
+            let serialization = Serialization::simple(name.as_str());
+            let value = line.map(|line| serialization.from_line(line, &ty(argument)));
+            arguments.extend(value.map(|value| (argument.to_owned(), value)));
         }
         if let Some(body) = &self.body {
             let received = serde_json::from_slice(&received.body).unwrap_or(Json::Null);

@@ -19,9 +19,17 @@ pub fn same_host(target: &Url, expected: &Url, path: &str) -> Result<(), CallErr
         return Ok(());
     }
     let host = target.host_str().unwrap_or_default();
-    let message = format!(
-        "{path} was redirected to {host}, which is not the host that the project configures"
-    );
+    let message = if target.host() == expected.host() {
+        let origin = target.origin().ascii_serialization();
+        let configured = expected.origin().ascii_serialization();
+        format!(
+            "{path} was redirected to {origin}, but the project configures {configured} on this host"
+        )
+    } else {
+        format!(
+            "{path} was redirected to {host}, which is not the host that the project configures"
+        )
+    };
     Err(CallError::new(
         ErrorClass::Denied(Denied::Policy),
         message,
@@ -39,5 +47,30 @@ pub fn failure_detail(object: Option<&Map<String, Json>>, body: &[u8]) -> String
         Some(text) => shortened(text, 4 * MAX_BODY_PREVIEW),
         None if body.is_empty() => "an empty body".into(),
         None => Value::from(&*String::from_utf8_lossy(body)).preview(MAX_BODY_PREVIEW),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_is_refused_with_the_part_of_the_address_that_differs() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let configured = url("http://127.0.0.1:8080/v1");
+        let refused = |target: &str| {
+            let refused = same_host(&url(target), &configured, "shop.find");
+            refused.unwrap_err().message
+        };
+        assert!(same_host(&url("http://127.0.0.1:8080/v2"), &configured, "shop.find").is_ok());
+        let other = "shop.find was redirected to 127.0.0.2, which is not the host that the project configures";
+        assert_eq!(refused("http://127.0.0.2:8080/"), other);
+        for target in ["http://127.0.0.1:9/x", "https://127.0.0.1:8080/x"] {
+            let origin = target.trim_end_matches("/x");
+            let message = format!(
+                "shop.find was redirected to {origin}, but the project configures http://127.0.0.1:8080 on this host"
+            );
+            assert_eq!(refused(target), message);
+        }
     }
 }

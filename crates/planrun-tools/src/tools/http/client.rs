@@ -163,9 +163,11 @@ impl HttpClient {
                 },
                 Sent::No | Sent::Maybe | Sent::Answered | Sent::Refused => error,
             };
-            check_scheme(&request.url)
-                .and_then(|()| gate(&request.url))
-                .map_err(later)?;
+            let checked = match redirects {
+                0 => check_scheme(&request.url),
+                _ => check_redirect(&request.url),
+            };
+            checked.and_then(|()| gate(&request.url)).map_err(later)?;
             let response = self.once(&request).await.map_err(later)?;
             match redirected(request, &response) {
                 Some(next) => request = next,
@@ -344,6 +346,17 @@ fn check_scheme(url: &Url) -> Result<(), CallError> {
         message,
         Sent::No,
     ))
+}
+
+/// Checks that a redirect leads to an address of HTTP. The arguments of the call are not at fault if it does not.
+fn check_redirect(url: &Url) -> Result<(), CallError> {
+    check_scheme(url).map_err(|_| {
+        let message = format!(
+            "the server redirected to {}, but only addresses with http or https are followed",
+            display_url(url)
+        );
+        error(ErrorClass::Denied(Denied::Policy), message, Sent::Answered)
+    })
 }
 
 /// Returns the request that a redirect leads to; `None` for any other response.

@@ -278,16 +278,21 @@ impl Serialization {
     /// Parses the value from an escaped path segment, a header or a cookie.
     #[must_use]
     pub fn from_text(&self, written: &str, ty: &Type) -> Json {
-        let decoded = percent::decode(written);
+        self.from_line(&percent::decode(written), ty)
+    }
+
+    /// Parses the value from a header that is not escaped, as [`Self::line`] writes it.
+    #[must_use]
+    pub fn from_line(&self, written: &str, ty: &Type) -> Json {
         match self.style {
-            Style::Json => serde_json::from_str(&decoded).unwrap_or_else(|_| decoded.into()),
+            Style::Json => serde_json::from_str(written).unwrap_or_else(|_| written.into()),
             Style::Label => {
-                let rest = decoded.strip_prefix('.').unwrap_or(&decoded);
+                let rest = written.strip_prefix('.').unwrap_or(written);
                 split(rest, if self.explode { "." } else { "," }, self.explode, ty)
             }
             Style::Matrix => {
                 let prefix = format!(";{}=", self.name);
-                let rest = decoded.strip_prefix(&prefix).unwrap_or(&decoded);
+                let rest = written.strip_prefix(&prefix).unwrap_or(written);
                 match kind(ty) {
                     Kind::Object if self.explode => {
                         split(rest.trim_start_matches(';'), ";", true, ty)
@@ -296,7 +301,7 @@ impl Serialization {
                     _ => split(rest, ",", false, ty),
                 }
             }
-            _ => split(&decoded, ",", self.explode, ty),
+            _ => split(written, ",", self.explode, ty),
         }
     }
 

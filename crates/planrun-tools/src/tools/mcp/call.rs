@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Transient, Validation};
+use planrun_lang::types::{Denied, ErrorClass, Transient, Validation};
 use reqwest::header;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -64,11 +64,17 @@ impl Call<'_> {
             };
             return self.follow(&task, Duration::ZERO).await;
         }
-        let cancel = &self.request.cancel;
-        let beginning = cancel.run_until_cancelled(self.begin()).await;
-        let (connection, mut target) = beginning.unwrap_or_else(|| Err(stopped(Sent::No)))?;
+        let (mut connection, mut target) = self.prepare().await?;
+        let mut is_renewed = false;
         for _ in 0..MAX_ROUNDS {
-            match self.exchange(&connection, target.request()).await? {
+            let Some(answer) = self.exchange(&connection, target.request()).await? else {
+                if std::mem::replace(&mut is_renewed, true) {
+                    return Err(self.session_unknown());
+                }
+                (connection, target) = self.prepare().await?;
+                continue;
+            };
+            match answer {
                 ServerResult::CallToolResult(result) => {
                     return outcome(result, &self.tool.signature);
                 }
@@ -99,6 +105,13 @@ impl Call<'_> {
         Err(broken(&message, Sent::Maybe))
     }
 
+    /// Does what [`Self::begin`] does, until the call is cancelled.
+    async fn prepare(&self) -> Result<(Arc<Connection>, Target), CallError> {
+        let cancel = &self.request.cancel;
+        let beginning = cancel.run_until_cancelled(self.begin()).await;
+        beginning.unwrap_or_else(|| Err(stopped(Sent::No)))
+    }
+
     /// Connects and returns the connection and the request, after checking that the contract still holds.
     async fn begin(&self) -> Result<(Arc<Connection>, Target), CallError> {
         self.tool.check_contract(self.server).await?;
@@ -106,7 +119,8 @@ impl Call<'_> {
         let connection = connection.map_err(ServerError::into_call_error)?;
         let name = &*self.tool.signature.name;
         let arguments = self.request.arguments.to_json();
-        let is_resource = connection.reads_resources_as(name).await;
+        let is_resource = connection.reads_resources_as(name, self.server.renewals());
+        let is_resource = is_resource.await;
         let target = match (is_resource, arguments) {
             (true, Json::Object(arguments)) => {
                 let uri = arguments.get("uri").and_then(Json::as_str);
@@ -122,12 +136,12 @@ impl Call<'_> {
         Ok((connection, target))
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its answer; `None` if the server has ended the session, so nothing was done.
     async fn exchange(
         &mut self,
         connection: &Connection,
         call: ClientRequest,
-    ) -> Result<ServerResult, CallError> {
+    ) -> Result<Option<ServerResult>, CallError> {
         let mut meta = RequestMetaObject::new();
         if !self.request.idempotency_key.is_empty() {
             meta.insert(KEY.to_owned(), (*self.request.idempotency_key).into());
@@ -135,7 +149,11 @@ impl Call<'_> {
         let options = PeerRequestOptions::no_options().with_meta(meta);
         let lost = connection.calls().lost_answers();
         let sent = connection.peer().send_cancellable_request(call, options);
-        let mut handle = sent.await.map_err(|problem| self.failed(&problem))?;
+        let mut handle = match sent.await {
+            Ok(handle) => handle,
+            Err(problem) if connection.ends_with(&problem) => return Ok(None),
+            Err(problem) => return Err(self.failed(&problem)),
+        };
         let registration = connection.calls().register(handle.progress_token.clone());
         let answer = tokio::select! {
             biased;
@@ -146,7 +164,19 @@ impl Call<'_> {
                 Err(ServiceError::TransportClosed)
             }
         };
-        answer.map_err(|problem| self.failed(&problem))
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(problem) if connection.ends_with(&problem) => Ok(None),
+            Err(problem) => Err(self.failed(&problem)),
+        }
+    }
+
+    /// The error for a server that does not know a session that it has just begun: its status says something else than
+    /// that the session has ended.
+    fn session_unknown(&self) -> CallError {
+        let who = self.tool.signature.path();
+        let message = format!("{who} answered with status 404 in a new session, too");
+        CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
     }
 
     /// Asks for the input that a server requests, one part after the other.
@@ -215,15 +245,29 @@ impl Call<'_> {
         }
     }
 
-    /// Returns the error for a request that was answered with the status of a failure, if that says more than that there
-    /// was no answer.
+    /// Returns the error for a request that was answered with a status that is not a success.
     fn refused(&self, problem: &ServiceError) -> Option<CallError> {
         let (status, retry_after) = http_status(problem)?;
         let retry_after = retry_after.and_then(|text| text.parse().ok());
         let headers = retry_after.map(|value| (header::RETRY_AFTER, value));
         let who = self.tool.signature.path();
         let now = self.server.now();
-        failure(status, &headers.into_iter().collect(), now, &who, "")
+        let failed = failure(status, &headers.into_iter().collect(), now, &who, "");
+        failed.or_else(|| match status {
+            300..=399 => {
+                let message = format!(
+                    "{who} answered with status {status}, but redirects are not followed here"
+                );
+                let class = ErrorClass::Denied(Denied::Policy);
+                Some(CallError::new(class, message, Sent::Refused))
+            }
+            400..=499 => {
+                let message = format!("{who} answered with status {status}");
+                let class = ErrorClass::Tool("failed".into());
+                Some(CallError::new(class, message, Sent::Answered))
+            }
+            _ => None,
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
@@ -11,6 +11,7 @@ use rmcp::model::{
     SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, ServiceError};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde::Deserialize as _;
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -50,12 +51,16 @@ pub(super) struct Connection {
     program: Option<Program>,
     /// The tools that it has listed, unless they have changed since.
     known: Mutex<Option<Known>>,
+    /// Whether the server has ended the session.
+    has_ended: AtomicBool,
 }
 
 /// The tools that a server has listed.
 struct Known {
     /// Number of changes that the server had reported by then.
     version: u64,
+    /// Number of times that the tools had to be listed again by then, whatever the server had reported.
+    renewals: u64,
     tools: BTreeMap<String, Arc<OfferedTool>>,
 }
 
@@ -93,7 +98,7 @@ impl Connection {
     ) -> Result<Self, Refusal> {
         let connecting = async {
             match address {
-                McpAddress::Program { .. } => Ok(Self::start(address, &**host).await?),
+                McpAddress::Program { .. } => Ok(Self::start(address, &**host, credentials).await?),
                 McpAddress::Url {
                     url,
                     headers,
@@ -103,9 +108,10 @@ impl Connection {
                         url,
                         headers,
                         limit,
+                        credentials,
                     };
                     let service = match oauth {
-                        Some(_) => remote.connect_as(name, host, credentials).await?,
+                        Some(_) => remote.connect_as(name, host).await?,
                         None => remote.connect(name).await?,
                     };
                     Ok(Self::new(service, None))
@@ -124,10 +130,15 @@ impl Connection {
             service,
             program,
             known: Mutex::default(),
+            has_ended: AtomicBool::new(false),
         }
     }
 
-    async fn start(address: &McpAddress, host: &dyn Host) -> Result<Self, String> {
+    async fn start(
+        address: &McpAddress,
+        host: &dyn Host,
+        credentials: &Credentials,
+    ) -> Result<Self, String> {
         let mut program = None;
         let calls = OpenCalls::default();
         let served = serve(&calls, || {
@@ -137,13 +148,14 @@ impl Connection {
         });
         let refused = match served.await {
             Ok(service) => return Ok(Self::new(service, program)),
-            Err(refused) => refused.to_string(),
+            Err(refused) => refused.reason(credentials),
         };
         let error_line = match program {
             Some(program) => program.last_error_line().await,
             None => None,
         };
-        let error_line = error_line.map(|error_line| format!("; its error output: {error_line}"));
+        let error_line =
+            error_line.map(|line| format!("; its error output: {}", credentials.redacted(&line)));
         Err(refused + &error_line.unwrap_or_default())
     }
 
@@ -158,13 +170,30 @@ impl Connection {
 
     /// Returns true if the connection to the server is lost.
     pub(super) fn is_lost(&self) -> bool {
-        self.service.is_closed() || self.service.peer().is_transport_closed()
+        self.has_ended() || self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+
+    /// Returns true if the server has ended the session.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Returns true if a request has failed because the server has ended the session, so it was not carried out. Later
+    /// requests need a new connection.
+    pub(super) fn ends_with(&self, problem: &ServiceError) -> bool {
+        let has_ended = is_unknown_session(problem);
+        self.has_ended.fetch_or(has_ended, Ordering::AcqRel);
+        has_ended
     }
 
     /// Returns what the server offers now.
     pub(super) async fn offered(&self) -> Result<OfferedServer, ListError> {
         let listing = tokio::time::timeout(LIST_TIMEOUT, self.list()).await;
-        let (mut tools, left_out) = listing.unwrap_or(Err(ListError::Late))?;
+        let listed = listing.unwrap_or(Err(ListError::Late));
+        if let Err(ListError::Service(problem)) = &listed {
+            self.ends_with(problem);
+        }
+        let (mut tools, left_out) = listed?;
         let info = self.service.peer().peer_info();
         let resources = info
             .as_ref()
@@ -251,9 +280,9 @@ impl Connection {
     }
 
     /// Returns true if the tool with this name is the one that reads resources, and not a tool of the server itself.
-    pub(super) async fn reads_resources_as(&self, tool: &str) -> bool {
+    pub(super) async fn reads_resources_as(&self, tool: &str, renewals: u64) -> bool {
         let current = match tool {
-            RESOURCE => self.current(tool).await.ok().flatten(),
+            RESOURCE => self.current(tool, renewals).await.ok().flatten(),
             _ => None,
         };
         current.is_some_and(|current| *current == resource_tool())
@@ -286,18 +315,28 @@ impl Connection {
         });
     }
 
-    /// Returns the current description of one tool. The tools are listed once, and again after they have changed.
-    pub(super) async fn current(&self, tool: &str) -> Result<Option<Arc<OfferedTool>>, ListError> {
+    /// Returns the current description of one tool. The tools are listed once, again after they have changed, and
+    /// again for each new number of `renewals`.
+    pub(super) async fn current(
+        &self,
+        tool: &str,
+        renewals: u64,
+    ) -> Result<Option<Arc<OfferedTool>>, ListError> {
         let version = self.service.service().version.load(Ordering::Acquire);
         let mut known = self.known.lock().await;
-        if let Some(known) = known.as_ref().filter(|known| known.version == version) {
+        let is_current = |known: &&Known| (known.version, known.renewals) == (version, renewals);
+        if let Some(known) = known.as_ref().filter(is_current) {
             return Ok(known.tools.get(tool).cloned());
         }
         self.subscribe().await;
         let tools = self.offered().await?.tools.into_iter();
         let tools: BTreeMap<_, _> = tools.map(|(name, tool)| (name, Arc::new(tool))).collect();
         let current = tools.get(tool).cloned();
-        *known = Some(Known { version, tools });
+        *known = Some(Known {
+            version,
+            renewals,
+            tools,
+        });
         Ok(current)
     }
 
@@ -309,6 +348,19 @@ impl Connection {
             program.stop().await;
         }
     }
+}
+
+/// Returns true if the server did not know the session of a request.
+fn is_unknown_session(problem: &ServiceError) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(problem);
+    while let Some(error) = cause {
+        let http = error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+        if matches!(http, Some(StreamableHttpError::SessionExpired)) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// Returns the tool that reads a resource. By the protocol it only reads, which is treated as a claim of the server.

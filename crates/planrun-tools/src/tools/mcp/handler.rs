@@ -17,6 +17,7 @@ use rmcp::transport::IntoTransport;
 use rmcp::{ClientHandler, RoleClient};
 
 use super::open_calls::OpenCalls;
+use crate::tools::credential::Credentials;
 
 /// Handles the messages that a server sends on its own.
 #[derive(Clone, Default)]
@@ -87,6 +88,14 @@ impl From<String> for Refused {
 }
 
 impl Refused {
+    /// Returns the reason, with credentials redacted in what the server has said.
+    pub(super) fn reason(&self, credentials: &Credentials) -> String {
+        match self {
+            Self::Unprepared(why) => why.clone(),
+            Self::Unanswered(problem) => credentials.redacted(&why(problem)),
+        }
+    }
+
     /// Returns the authentication challenge if the server requires a login. It may be empty.
     pub(super) fn challenge(&self) -> Option<&str> {
         let Self::Unanswered(problem) = self else {

@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use rmcp::model::ServerJsonRpcMessage;
 use serde_json::{Value as Json, json};
 use tokio::io::{AsyncBufRead as _, AsyncRead, BufReader, ReadBuf};
 
@@ -143,6 +144,19 @@ impl Line {
         }
     }
 
+    /// Returns true for what claims to be the answer to a request and is not read as one. Other objects with an id are
+    /// output of the program, such as lines of a log.
+    fn is_no_answer(&self) -> bool {
+        if self.id.is_none() || self.has_method {
+            return false;
+        }
+        let Ok(Json::Object(fields)) = serde_json::from_slice(&self.bytes) else {
+            return false;
+        };
+        let claims = self.has_result || self.has_error || fields.contains_key("jsonrpc");
+        claims && serde_json::from_slice::<ServerJsonRpcMessage>(&self.bytes).is_err()
+    }
+
     /// Returns what is lost if this message is dropped; `None` for notifications and for lines that are not messages.
     fn loss(&self) -> Option<Loss> {
         let is_answer = self.has_result || self.has_error;
@@ -156,6 +170,8 @@ impl Line {
             "the answer has both a result and an error"
         } else if is_answer && serde_json::from_slice::<Json>(&self.bytes).is_err() {
             "the answer is not valid JSON"
+        } else if self.is_no_answer() {
+            "the answer is not a JSON-RPC answer"
         } else {
             return None;
         };
@@ -273,7 +289,7 @@ mod tests {
     fn what_is_dropped_by_the_reader_of_json_is_what_is_too_deep_here() {
         for (depth, is_lost) in [(MAX_DEPTH - 1, false), (MAX_DEPTH, true)] {
             let lists = "[".repeat(depth) + &"]".repeat(depth);
-            let message = format!("{{\"id\": 3, \"result\": {lists}}}");
+            let message = format!("{{\"jsonrpc\": \"2.0\", \"id\": 3, \"result\": {lists}}}");
             let read = serde_json::from_str::<serde_json::Value>(&message);
             assert_eq!(read.is_err(), is_lost, "{depth}");
             let why = "the answer is nested more than 127 levels deep";
@@ -304,7 +320,20 @@ mod tests {
         line.add(b"{\"id\": 4, \"result\": \"\xff\xfe\"}");
         let lost = Some(Loss::Answer(4, "the answer is not valid JSON"));
         assert_eq!(line.loss(), lost);
-        assert_eq!(loss("{\"id\": 4, \"result\": {}}"), None);
+        let answer = "{\"jsonrpc\": \"2.0\", \"id\": 4, \"result\": {}}";
+        assert_eq!(loss(answer), None);
+        let error =
+            "{\"jsonrpc\": \"2.0\", \"id\": 4, \"error\": {\"code\": 1, \"message\": \"\"}}";
+        assert_eq!(loss(error), None);
+        for answer in [
+            "{\"jsonrpc\": \"2.0\", \"id\": 4}",
+            "{\"jsonrpc\": \"2.0\", \"id\": 4, \"error\": \"boom\"}",
+            "{\"jsonrpc\": \"2.0\", \"id\": 4, \"error\": {\"code\": -32000.5, \"message\": null}}",
+            "{\"id\": 4, \"result\": {}}",
+        ] {
+            let lost = Loss::Answer(4, "the answer is not a JSON-RPC answer");
+            assert_eq!(loss(answer), Some(lost), "{answer}");
+        }
     }
 
     #[test]
@@ -328,7 +357,8 @@ mod tests {
         for message in [
             format!("{{\"method\": \"m\", \"params\": {deep}}}"),
             "{\"method\": \"m\", \"params\": {\"result\": 1}}".to_owned(),
-            "{\"id\": 987654, \"result\": {}}".to_owned(),
+            "{\"jsonrpc\": \"2.0\", \"id\": 987654, \"result\": {}}".to_owned(),
+            "{\"id\": 4, \"level\": \"info\", \"message\": \"started\"}".to_owned(),
             "starting: {1, 2} [ok], \"result\"".to_owned(),
             deep,
         ] {

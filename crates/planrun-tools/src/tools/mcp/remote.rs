@@ -23,6 +23,8 @@ pub(super) struct Remote<'a> {
     pub headers: &'a [(String, String)],
     /// The addresses that the project permits.
     pub limit: &'a ProjectLimit,
+    /// What is redacted in the server's texts, with the tokens of a login.
+    pub credentials: &'a Credentials,
 }
 
 impl Remote<'_> {
@@ -37,12 +39,11 @@ impl Remote<'_> {
         &self,
         name: &str,
         host: &Arc<dyn Host>,
-        credentials: &Credentials,
     ) -> Result<Service, Refusal> {
         let client = self.limit.client_of(self.url)?;
         let challenge = self.challenge().await?;
         let place = (name, self.url, challenge.as_deref());
-        let manager = authorized(place, (self.limit, host), credentials).await?;
+        let manager = authorized(place, (self.limit, host), self.credentials).await?;
         let connected = self.connect_with(AuthClient::new(client, manager)).await;
         connected.map_err(|refused| self.refusal(name, &refused))
     }
@@ -53,7 +54,7 @@ impl Remote<'_> {
             Ok(_) => Ok(None),
             Err(refused) => match refused.challenge() {
                 Some(challenge) => Ok(Some(challenge.to_owned()).filter(|one| !one.is_empty())),
-                None => Err(refused.to_string()),
+                None => Err(refused.reason(self.credentials)),
             },
         }
     }
@@ -74,7 +75,11 @@ impl Remote<'_> {
             let (name, value) = header.ok_or_else(|| format!("`{name}` is not a valid header"))?;
             custom.insert(name, value);
         }
-        let config = StreamableHttpClientTransportConfig::with_uri(self.url).custom_headers(custom);
+        // A server that has ended the session may have been replaced by another version: its tools are compared with
+        // their contracts before anything is sent again, which the transport would not do.
+        let config = StreamableHttpClientTransportConfig::with_uri(self.url)
+            .custom_headers(custom)
+            .reinit_on_expired_session(false);
         serve(&OpenCalls::default(), || {
             let (client, config) = (client.clone(), config.clone());
             Ok(StreamableHttpClientTransport::with_client(client, config))
@@ -85,7 +90,7 @@ impl Remote<'_> {
     fn refusal(&self, name: &str, refused: &Refused) -> Refusal {
         match refused.challenge() {
             Some(challenge) => Refusal::Denied(remedy(name, self.url, challenge)),
-            None => refused.to_string().into(),
+            None => refused.reason(self.credentials).into(),
         }
     }
 }

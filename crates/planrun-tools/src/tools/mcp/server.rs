@@ -1,6 +1,7 @@
 //! A server of the project. It is connected when it is first needed, and again when the connection is lost.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::connection::{Connection, ListError};
 use super::oauth::{Refusal, identify, remedy};
@@ -19,7 +20,9 @@ pub struct McpServer {
     host: Arc<dyn Host>,
     /// `None` before it is first needed, and after it was closed.
     connection: Shared<Connection>,
-    /// The tokens that are sent to it.
+    /// Number of times that the tools have to be listed again, even if the connection is the same.
+    renewals: AtomicU64,
+    /// What is sent to it and is redacted in what it says: its credentials in the project, and the tokens of a login.
     credentials: Credentials,
 }
 
@@ -42,8 +45,16 @@ impl McpServer {
             limit,
             host,
             connection: Shared::new(),
+            renewals: AtomicU64::new(0),
             credentials: Credentials::default(),
         }
+    }
+
+    /// Redacts these credentials in what the server says about itself.
+    #[must_use]
+    pub fn redacting(self, secrets: &[String]) -> Self {
+        self.credentials.add(secrets);
+        self
     }
 
     /// Returns the configured address.
@@ -64,6 +75,11 @@ impl McpServer {
             Refusal::Denied(why) => self.denied(&why),
             Refusal::Broken(why) => self.unavailable("cannot be used", &why),
         })
+    }
+
+    /// Returns the number of times that the tools have to be listed again.
+    pub(super) fn renewals(&self) -> u64 {
+        self.renewals.load(Ordering::Acquire)
     }
 
     /// Returns the error for a refusal that a login can resolve.
@@ -88,7 +104,8 @@ impl McpServer {
                 self.login_required(problem.auth_challenge().unwrap_or_default())
             }
             ListError::Service(_) | ListError::Endless | ListError::Circular | ListError::Late => {
-                self.unavailable("does not list its tools", error)
+                let why = self.credentials.redacted(&error.to_string());
+                self.unavailable("does not list its tools", &why)
             }
         }
     }
@@ -112,8 +129,14 @@ impl Server for McpServer {
 
     fn offered(&self) -> BoxFuture<'_, Result<OfferedServer, ServerError>> {
         Box::pin(async {
-            let offered = self.connection().await?.offered().await;
-            offered.map_err(|error| self.not_listed(&error))
+            let connection = self.connection().await?;
+            let mut offered = connection.offered().await;
+            if offered.is_err() && connection.has_ended() {
+                offered = self.connection().await?.offered().await;
+            }
+            let mut offered = offered.map_err(|error| self.not_listed(&error))?;
+            offered.redact(&self.credentials.known());
+            Ok(offered)
         })
     }
 
@@ -122,9 +145,30 @@ impl Server for McpServer {
         tool: &'a str,
     ) -> BoxFuture<'a, Result<Option<Arc<OfferedTool>>, ServerError>> {
         Box::pin(async move {
-            let current = self.connection().await?.current(tool).await;
-            current.map_err(|error| self.not_listed(&error))
+            let renewals = self.renewals();
+            let connection = self.connection().await?;
+            let mut current = connection.current(tool, renewals).await;
+            if current.is_err() && connection.has_ended() {
+                current = self.connection().await?.current(tool, renewals).await;
+            }
+            let current = current.map_err(|error| self.not_listed(&error))?;
+            let known = self.credentials.known();
+            Ok(current.map(|tool| {
+                if known.is_empty() {
+                    return tool;
+                }
+                let mut tool = Arc::unwrap_or_clone(tool);
+                tool.redact(&known);
+                Arc::new(tool)
+            }))
         })
+    }
+
+    /// A server at a URL may have been replaced by another version while the connection seems to be intact.
+    fn renew(&self) {
+        if matches!(self.address, McpAddress::Url { .. }) {
+            self.renewals.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     fn transport(self: Arc<Self>, tool: PinnedTool) -> Arc<dyn Transport> {

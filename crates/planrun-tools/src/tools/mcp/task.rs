@@ -7,8 +7,8 @@ use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Signature};
 use rmcp::model::{
-    CallToolResult, CancelTaskParams, DetailedTask, ErrorData, GetTaskParams, InputRequests,
-    JsonObject, TaskPayload, UpdateTaskParams,
+    CallToolResult, CancelTaskParams, DetailedTask, ErrorCode, ErrorData, GetTaskParams,
+    InputRequests, JsonObject, TaskPayload, UpdateTaskParams,
 };
 use rmcp::service::ServiceError;
 use serde_json::{Value as Json, json};
@@ -115,9 +115,13 @@ impl Call<'_> {
         let connection = self.server.connection().await;
         let connection = connection.map_err(|error| begun(error.into_call_error()))?;
         let params = GetTaskParams::new(&task.0);
-        match connection.peer().get_task(params).await {
+        let state = connection.peer().get_task(params).await;
+        if let Err(problem) = &state {
+            connection.ends_with(problem);
+        }
+        match state {
             Ok(result) => Ok(result.task),
-            Err(ServiceError::McpError(error)) => {
+            Err(ServiceError::McpError(error)) if is_of_unknown_task(&error) => {
                 let message = format!("the server no longer knows the task: {}", error.message);
                 Err(CallError::new(ErrorClass::Internal, message, Sent::Maybe))
             }
@@ -138,10 +142,16 @@ impl Call<'_> {
             return Ok(());
         }
         let responses = self.inputs(requests).await?;
-        let connection = self.server.connection().await;
-        let connection = connection.map_err(ServerError::into_call_error)?;
+        let connect = async || self.server.connection().await;
+        let connection = connect().await.map_err(ServerError::into_call_error)?;
         let params = UpdateTaskParams::new(&task.0, responses);
-        let updated = connection.peer().update_task(params).await;
+        let mut updated = connection.peer().update_task(params.clone()).await;
+        if let Err(problem) = &updated
+            && connection.ends_with(problem)
+        {
+            let connection = connect().await.map_err(ServerError::into_call_error)?;
+            updated = connection.peer().update_task(params).await;
+        }
         updated.map_err(|problem| CallError {
             sent: Sent::Maybe,
             ..self.failed(&problem)
@@ -182,6 +192,15 @@ fn failure(error: JsonObject) -> CallError {
     let message = message.unwrap_or("the task failed without a reason".into());
     let failed = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
     with_data(failed, error.and_then(|error| error.data).as_ref())
+}
+
+/// Returns true if a poll was refused because there is no such task, or no tasks at all. Any other error is one of the
+/// poll: the task may go on.
+fn is_of_unknown_task(error: &ErrorData) -> bool {
+    matches!(
+        error.code,
+        ErrorCode::INVALID_PARAMS | ErrorCode::METHOD_NOT_FOUND
+    )
 }
 
 fn is_transient(error: &CallError) -> bool {

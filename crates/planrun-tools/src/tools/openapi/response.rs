@@ -27,7 +27,7 @@ pub struct Responses {
 #[derive(Clone, Debug)]
 pub struct Declared {
     pub status: Status,
-    /// Its media type, encoding and schema; `None` for an empty body.
+    /// Its media type, encoding and schema; `None` if no content is declared.
     pub content: Option<(String, Content, Option<Json>)>,
     /// The schema of a failure with its secrets, which are redacted; `None` if nothing is marked.
     received: Option<Json>,
@@ -68,6 +68,14 @@ impl Status {
             Self::Exactly(own) => own == status,
             Self::Range(digit) => status / 100 == digit,
             Self::Default => true,
+        }
+    }
+
+    /// Returns true if an answer with the status has no body, by the definition of the status.
+    fn has_no_body(self) -> bool {
+        match self {
+            Self::Exactly(status) => matches!(status, 204 | 205),
+            Self::Range(_) | Self::Default => false,
         }
     }
 
@@ -164,8 +172,9 @@ fn output(mut bundle: Bundle, responses: &Responses, found: &[Found]) -> Option<
         .filter(|(status, _)| responses.is_success(*status))
     {
         let schema = match content {
-            None if *status == Status::Default => return None,
-            None => json!({"type": "null"}),
+            None if status.has_no_body() => json!({"type": "null"}),
+            // Many documents declare no content for answers that have some.
+            None => return None,
             Some((_, Content::Json, media)) => bundle.add(media.get("schema")?.json),
             Some((_, Content::Text, _)) => json!({"type": "string"}),
             Some((_, Content::Bytes | Content::Form | Content::Multipart, _)) => bytes(),

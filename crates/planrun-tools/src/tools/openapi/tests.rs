@@ -508,7 +508,7 @@ components: { schemas: { R: { properties: { a: { type: string } } } } }
     let signature = &api.operations[0].signature;
     assert_eq!(
         contract(&api.operations[0]),
-        "a(n?: int?, r?: { a?: string }) -> null read fails failed"
+        "a(n?: int?, r?: { a?: string }) -> any read fails failed"
     );
     let contract = signature.input_schema.as_ref().unwrap();
     assert_eq!(contract.violations(&json!({"n": 0})).len(), 1);

@@ -13,6 +13,7 @@ use super::store::TokenFile;
 use super::{Discovered, OAuth, Refusal, endpoint_permitted, why};
 use crate::host::Host;
 use crate::tools::ProjectLimit;
+use crate::tools::credential::Credentials;
 use crate::tools::mcp::remote::Remote;
 
 /// Maximum size of a request at the loopback port, in bytes.
@@ -45,8 +46,7 @@ impl Login {
         further: &[String],
         (limit, host): (&ProjectLimit, &Arc<dyn Host>),
     ) -> Result<Self, String> {
-        let place = Url::parse(url).map_err(|problem| problem.to_string())?;
-        limit.url(&place)?;
+        limit.url(&Url::parse(url).map_err(|problem| problem.to_string())?)?;
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.map_err(|problem| format!("cannot open a port: {problem}"))?;
         let port = listener.local_addr().map_err(|problem| problem.to_string());
@@ -55,6 +55,7 @@ impl Login {
             url,
             headers,
             limit,
+            credentials: &Credentials::default(),
         };
         let challenge = tokio::time::timeout(CHALLENGE_TIMEOUT, remote.challenge()).await;
         let challenge = challenge.map_err(|_| "its server does not answer".to_owned())??;
