@@ -142,10 +142,10 @@ fn of_few(name: &str, arguments: Vec<Expr>) -> Option<Result<Expr, String>> {
             length = second,
         ),
         ("ArrayRange", 3) => plan!(
-            "lists.range(((last - first) + step) / step).map(one, first + one * step)",
+            "lists.range(((last - first) + width) / width).map(one, first + one * width)",
             first,
             last = second,
-            step = third,
+            width = third,
         ),
         ("Base64Encode", 1) => plan!("base64.encode(bytes(first))", first),
         ("Base64Decode", 1) => plan!("string(base64.decode(first))", first),

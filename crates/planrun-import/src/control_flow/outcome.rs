@@ -32,6 +32,6 @@ pub fn value_of(name: &str) -> Expr {
 
 /// Returns a condition that the step gave this tag.
 pub fn has_tag(name: &str, tag: &str) -> Expr {
-    let (step, tag) = (tree::variable(name), tree::text(tag));
-    plan!("step.to == tag", step, tag)
+    let (value, tag) = (tree::variable(name), tree::text(tag));
+    plan!("value.to == tag", value, tag)
 }
