@@ -363,12 +363,9 @@ async fn a_run_that_was_dropped_before_it_began_is_due_once_it_has_got_a_message
     drop(start(&planrun, ASK, ResumeOptions::default()).release());
     assert_eq!(planrun.run("r").unwrap().status(), "pending");
     assert!(planrun.due().unwrap().is_empty(), "it was handed over");
-    let receiver = planrun.receiver("r");
-    assert!(receiver.is_ok());
-    planrun
-        .cancel("r", CancelOptions::default(), ResumeOptions::default())
-        .map(drop)
-        .unwrap();
+    let (cancel, drive) = (CancelOptions::default(), ResumeOptions::default());
+    let run = planrun.cancel("r", cancel, drive).unwrap();
+    drop(run.unwrap().release());
     let due = planrun.due().unwrap();
     assert_eq!((due.len(), due[0].status()), (1, "pending"));
 }
