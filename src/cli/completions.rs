@@ -42,10 +42,7 @@ pub struct ManArguments {
     pub out: Option<PathBuf>,
 }
 
-/// Prints the completion script of a shell.
-///
-/// # Errors
-/// Returns an error if the output cannot be written.
+/// Prints the completion script of a shell. Returns an error if the output cannot be written.
 pub fn completions(arguments: &CompletionsArguments, terminal: Terminal) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(
@@ -58,10 +55,8 @@ pub fn completions(arguments: &CompletionsArguments, terminal: Terminal) -> Resu
     Ok(Exit::Fine)
 }
 
-/// Prints one manual page, or writes all of them into a folder.
-///
-/// # Errors
-/// Returns an error if there is no such command, or the pages cannot be written.
+/// Prints one manual page, or writes all of them into a folder. Returns an error if there is no such command, or the
+/// pages cannot be written.
 pub fn man(arguments: &ManArguments, terminal: Terminal) -> Result<Exit, Failure> {
     match &arguments.out {
         None => {

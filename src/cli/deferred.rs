@@ -9,10 +9,8 @@ use serde_json::{Value as Json, json};
 use super::Failure;
 
 /// Creates the result file of a run that has been started, and hands the run to a new process. Returns the notice for
-/// the caller: the path of the file, the run, and the tool that is called.
-///
-/// # Errors
-/// Returns an error if the file cannot be written, or the process cannot be started.
+/// the caller: the path of the file, the run, and the tool that is called. Returns an error if the file cannot be
+/// written, or the process cannot be started.
 pub fn begin(
     planrun: &Planrun,
     run: Run,

@@ -17,10 +17,7 @@ pub struct Answer {
     pub is_value: bool,
 }
 
-/// Evaluates the expression given on the command line.
-///
-/// # Errors
-/// Returns an error if the bindings cannot be read or are invalid.
+/// Evaluates the expression given on the command line. Returns an error if the bindings cannot be read or are invalid.
 pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Failure> {
     let bindings = arguments.bindings.as_ref().map(|path| {
         std::fs::read_to_string(path).map_err(|error| {
@@ -41,10 +38,8 @@ pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Fa
     })
 }
 
-/// Evaluates an expression over a JSON object of bindings. If `typed` is true, input and output are typed JSON.
-///
-/// # Errors
-/// Returns a message if the bindings are not a JSON object, or `typed` is true and they are not typed JSON.
+/// Evaluates an expression over a JSON object of bindings. If `typed` is true, input and output are typed JSON. Fails
+/// with a message if the bindings are not a JSON object, or `typed` is true and they are not typed JSON.
 pub fn run(expression: &str, bindings: Option<&str>, typed: bool) -> Result<Answer, String> {
     let bindings = bindings.map_or_else(|| Ok(IndexMap::new()), |text| read(text, typed))?;
     Ok(match eval_text(expression, &bindings) {

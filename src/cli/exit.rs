@@ -46,7 +46,6 @@ pub enum Failure {
 
 impl Exit {
     /// Returns the exit code of the process.
-    #[must_use]
     pub const fn code(self) -> u8 {
         match self {
             Self::Fine => 0,

@@ -33,10 +33,8 @@ pub struct Arguments {
 /// The short description of the language.
 const LANGUAGE: &str = include_str!("language.md");
 
-/// Prints the page of a code or tool, or the list of codes and tools.
-///
-/// # Errors
-/// Returns an error if there is no such code or tool, or the output cannot be written.
+/// Prints the page of a code or tool, or the list of codes and tools. Returns an error if there is no such code or
+/// tool, or the output cannot be written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     if arguments.language {
         terminal.print(LANGUAGE)?;

@@ -57,11 +57,8 @@ pub enum Format {
     Text,
 }
 
-/// Prints a plan in its other form, or with some of its inputs fixed.
-///
-/// # Errors
-/// Returns an error if the file cannot be read, the project or an input cannot be used, or the output cannot be
-/// written.
+/// Prints a plan in its other form, or with some of its inputs fixed. Returns an error if the file cannot be read, the
+/// project or an input cannot be used, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

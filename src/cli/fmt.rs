@@ -55,11 +55,8 @@ enum Done {
     Problem(String),
 }
 
-/// Formats the files that the arguments name.
-///
-/// # Errors
-/// Returns an error if a path does not exist or is a plan in the JSON form, no plan is found, or the output cannot be
-/// written.
+/// Formats the files that the arguments name. Returns an error if a path does not exist or is a plan in the JSON form,
+/// no plan is found, or the output cannot be written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let mut found = plan_files::find(&arguments.paths)?;
     if let Some(path) = arguments

@@ -52,10 +52,7 @@ pub enum Format {
     Json,
 }
 
-/// Draws a plan.
-///
-/// # Errors
-/// Returns an error if the plan cannot be loaded, or is too large for an image.
+/// Draws a plan. Returns an error if the plan cannot be loaded, or is too large for an image.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -95,10 +92,7 @@ fn as_text(workspace: &Workspace, checked: &CheckedPlan) -> Option<Arc<Plan>> {
         .find(|plan| plan.name == checked.plan.name)
 }
 
-/// Renders the drawing in a format.
-///
-/// # Errors
-/// Returns an error if the drawing is too large to be laid out as an image.
+/// Renders the drawing in a format. Returns an error if the drawing is too large to be laid out as an image.
 pub fn text(drawing: &Drawing, format: Format) -> Result<String, Failure> {
     match format {
         Format::Dot => Ok(dot(drawing)),

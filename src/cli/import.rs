@@ -64,10 +64,8 @@ fn formats() -> impl clap::builder::TypedValueParser<Value = Format> {
     })
 }
 
-/// Converts the document that the arguments name.
-///
-/// # Errors
-/// Returns an error if the document cannot be read, or the plan cannot be written.
+/// Converts the document that the arguments name. Returns an error if the document cannot be read, or the plan cannot
+/// be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

@@ -41,10 +41,8 @@ pub struct Arguments {
     pub folder: PathBuf,
 }
 
-/// Writes a project, and prints the next commands to type.
-///
-/// # Errors
-/// Returns an error if one of its files exists already, or cannot be written.
+/// Writes a project, and prints the next commands to type. Returns an error if one of its files exists already, or
+/// cannot be written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let folder = arguments.folder.as_path();
     let existing = FILES

@@ -19,12 +19,9 @@ pub struct Instance {
     pub removed: BTreeSet<Arc<str>>,
 }
 
-/// Returns the file with these inputs of the plan fixed and the plan renamed. Tests, and with fixed inputs the plans that
-/// call it, are removed: they are about the original plan.
-///
-/// # Errors
-/// Returns an error if an input is unknown, has a value of the wrong type, or is secret, or if the plan is nested too
-/// deeply.
+/// Returns the file with these inputs of the plan fixed and the plan renamed. Tests, and with fixed inputs the plans
+/// that call it, are removed: they are about the original plan. Returns an error if an input is unknown, has a value of
+/// the wrong type, or is secret, or if the plan is nested too deeply.
 pub fn of(
     checked: &CheckedPlan,
     inputs: &[(String, String)],

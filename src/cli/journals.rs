@@ -18,10 +18,8 @@ const MAX_DEPTH: usize = 6;
 const MAX_NAMED: usize = 5;
 
 /// Opens the project around a plan, to read its runs. Without a plan, it is the project of the folder given with
-/// `--project`, or else the one around the current folder, or else the only one below it.
-///
-/// # Errors
-/// Returns an error if there is no journal, there are several, or the journal cannot be used.
+/// `--project`, or else the one around the current folder, or else the only one below it. Returns an error if there is
+/// no journal, there are several, or the journal cannot be used.
 pub fn journal_of(plan: Option<&Path>, project: Option<&Path>) -> Result<Planrun, Failure> {
     let host = real_host();
     let location = locate(&*host, plan, project)?;

@@ -7,10 +7,8 @@ use super::{Failure, Terminal};
 /// Environment variable with the log filter, such as `debug` or `planrun_runs::driver=debug`.
 const VARIABLE: &str = "PLANRUN_LOG";
 
-/// Logs spans and events of this process to standard error if the environment requests it.
-///
-/// # Errors
-/// Returns an error if the filter is invalid.
+/// Logs spans and events of this process to standard error if the environment requests it. Returns an error if the
+/// filter is invalid.
 pub(super) fn install(terminal: Terminal) -> Result<(), Failure> {
     let Some(requested) = real_host()
         .variable(VARIABLE)

@@ -139,7 +139,6 @@ pub enum Command {
 }
 
 /// Runs the command given on the command line of this process.
-#[must_use]
 pub fn main() -> ExitCode {
     let line = match CommandLine::try_parse() {
         Ok(line) => line,

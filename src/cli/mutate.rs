@@ -93,11 +93,9 @@ struct Tried<'a> {
     fate: MutantResult,
 }
 
-/// Mutates the plans that the arguments name, and runs their tests.
-///
-/// # Errors
-/// Returns an error if a path does not exist, a project or a snapshot cannot be used, a file has errors, a test fails
-/// without any mutation, or the output cannot be written.
+/// Mutates the plans that the arguments name, and runs their tests. Returns an error if a path does not exist, a
+/// project or a snapshot cannot be used, a file has errors, a test fails without any mutation, or the output cannot be
+/// written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -347,10 +345,8 @@ struct FailedTest {
     title: String,
 }
 
-/// Returns the first failing test of a file; `None` if all pass.
-///
-/// # Errors
-/// Returns an error if a snapshot cannot be compared, so that it is unknown whether its test passes.
+/// Returns the first failing test of a file; `None` if all pass. Returns an error if a snapshot cannot be compared, so
+/// that it is unknown whether its test passes.
 fn failure(
     tested: &Tested,
     file: &TestedFile,

@@ -8,7 +8,6 @@ const TEXT_COLUMNS: usize = 88;
 
 /// Renders a Markdown page as text. Code blocks are indented and keep their lines. The markup of headings and code
 /// blocks is removed, and that of inline code if it is coloured.
-#[must_use]
 pub fn page(markdown: &str, style: Appearance) -> String {
     let mut out = String::new();
     let mut paragraph = Vec::new();

@@ -91,10 +91,8 @@ fn effect(word: &str) -> Result<Effect, String> {
     })
 }
 
-/// Lists plans.
-///
-/// # Errors
-/// Returns an error if a path does not exist, the project cannot be opened, or the output cannot be written.
+/// Lists plans. Returns an error if a path does not exist, the project cannot be opened, or the output cannot be
+/// written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

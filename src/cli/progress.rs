@@ -29,7 +29,6 @@ pub struct Progress {
 impl Progress {
     /// Creates a display on standard error. It prints nothing if standard error is not a terminal or `enabled` is
     /// false, as with `-q` and formats for programs.
-    #[must_use]
     pub fn new(enabled: bool, style: Appearance) -> Self {
         let target = ProgressDrawTarget::stderr();
         // If standard error is not a terminal, indicatif reports the target as hidden.
@@ -100,7 +99,6 @@ impl Progress {
     }
 
     /// Returns the live lines, for another thread that prints or ends the process.
-    #[must_use]
     pub fn lines(&self) -> Option<MultiProgress> {
         self.screen.as_ref().map(|screen| screen.lines.clone())
     }

@@ -11,12 +11,9 @@ use planrun_tools::host::Host;
 use super::{Exit, Failure, Terminal, ask};
 use planrun_test::plantest::snapshot::{Pending, pending};
 
-/// Prints each pending snapshot of these plan files, and asks whether to accept it. Returns [`Exit::Fine`] if all
-/// were accepted; a snapshot that was rejected or skipped still fails its test.
-///
-/// # Errors
-/// Returns an error if snapshots are pending and there is no interactive terminal, or a snapshot cannot be read or
-/// written.
+/// Prints each pending snapshot of these plan files, and asks whether to accept it. Returns [`Exit::Fine`] if all were
+/// accepted; a snapshot that was rejected or skipped still fails its test. Returns an error if snapshots are pending
+/// and there is no interactive terminal, or a snapshot cannot be read or written.
 pub fn review(
     host: &dyn Host,
     plan_files: &[PathBuf],

@@ -27,10 +27,7 @@ pub struct Arguments {
     pub lean: bool,
 }
 
-/// Prints the schema.
-///
-/// # Errors
-/// Returns an error if the project cannot be opened, or the output cannot be written.
+/// Prints the schema. Returns an error if the project cannot be opened, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

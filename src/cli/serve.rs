@@ -49,10 +49,8 @@ pub struct Arguments {
     token_file: Option<PathBuf>,
 }
 
-/// Serves until the client closes the connection, or a signal stops the server.
-///
-/// # Errors
-/// Returns an error if the project or the token file cannot be used, or the address cannot be bound.
+/// Serves until the client closes the connection, or a signal stops the server. Returns an error if the project or the
+/// token file cannot be used, or the address cannot be bound.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

@@ -58,7 +58,6 @@ pub struct Terminal {
 
 impl Terminal {
     /// Detects the capabilities of the streams.
-    #[must_use]
     pub fn new(color: Color, quiet: bool, verbose: u8) -> Self {
         let color_messages = choice(color, AutoStream::choice(&io::stderr()));
         let color = choice(color, AutoStream::choice(&io::stdout()));
@@ -88,10 +87,8 @@ impl Terminal {
         self
     }
 
-    /// Writes a result for people to standard output. A closed pipe, such as that of `head`, is not an error.
-    ///
-    /// # Errors
-    /// Returns an error if the output cannot be written for another reason, such as a full disk.
+    /// Writes a result for people to standard output. A closed pipe, such as that of `head`, is not an error. Returns
+    /// an error if the output cannot be written for another reason, such as a full disk.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
         let choice = if self.style.color {
             ColorChoice::AlwaysAnsi
@@ -107,10 +104,8 @@ impl Terminal {
         )
     }
 
-    /// Writes JSON to standard output; characters that control a terminal or continuous integration are escaped.
-    ///
-    /// # Errors
-    /// As for [`Terminal::print`].
+    /// Writes JSON to standard output; characters that control a terminal or continuous integration are escaped. Fails
+    /// like [`Terminal::print`].
     pub fn print_json(&self, document: &str) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         written(
@@ -120,20 +115,14 @@ impl Terminal {
         )
     }
 
-    /// Writes a value as one JSON document, over several lines.
-    ///
-    /// # Errors
-    /// As for [`Terminal::print`].
+    /// Writes a value as one JSON document, over several lines. Fails like [`Terminal::print`].
     pub fn print_document(&self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document).unwrap_or_default();
         self.print_json(&format!("{text}\n"))
     }
 
     /// Writes text for another program to standard output, byte for byte. On a terminal, control characters are
-    /// escaped.
-    ///
-    /// # Errors
-    /// As for [`Terminal::print`].
+    /// escaped. Fails like [`Terminal::print`].
     pub fn print_exactly(&self, text: &str) -> Result<(), Failure> {
         if io::stdout().is_terminal() {
             return self.print(&visible_text(text));
@@ -147,7 +136,6 @@ impl Terminal {
     }
 
     /// Returns true if the program that reads standard output has closed it, so that further results are lost.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         CLOSED.load(Ordering::Relaxed)
     }
@@ -164,7 +152,6 @@ impl Terminal {
     }
 
     /// Returns true if standard error is a terminal.
-    #[must_use]
     pub fn is_watched(&self) -> bool {
         io::stderr().is_terminal()
     }

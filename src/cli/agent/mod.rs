@@ -139,10 +139,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Carries out a request.
-///
-/// # Errors
-/// Returns an error if the request cannot be read, or the project or the model is not available.
+/// Carries out a request. Returns an error if the request cannot be read, or the project or the model is not available.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

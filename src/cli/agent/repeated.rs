@@ -65,10 +65,8 @@ impl Ending {
     }
 }
 
-/// Plans a request several times, each in a new conversation, and counts the results.
-///
-/// # Errors
-/// Returns an error if the project cannot be used.
+/// Plans a request several times, each in a new conversation, and counts the results. Returns an error if the project
+/// cannot be used.
 pub(super) fn run(
     planrun: &Planrun,
     model: &HttpModel,

@@ -24,10 +24,8 @@ use crate::cli::signals::stop_on_signal;
 use crate::cli::suggest::did_you_mean;
 use crate::cli::{Exit, Failure, Terminal, ask};
 
-/// Continues a session, or starts a new one.
-///
-/// # Errors
-/// Returns an error if the project, the model or the session is not available.
+/// Continues a session, or starts a new one. Returns an error if the project, the model or the session is not
+/// available.
 pub(super) fn run(
     planrun: Planrun,
     arguments: &Arguments,

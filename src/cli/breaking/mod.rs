@@ -69,11 +69,8 @@ struct ChangedFile {
     comparison: Comparison,
 }
 
-/// Compares the plans and prints the changes.
-///
-/// # Errors
-/// Returns an error if git, the repository or the revision does not exist, or there is no such plan or kind of
-/// change.
+/// Compares the plans and prints the changes. Returns an error if git, the repository or the revision does not exist,
+/// or there is no such plan or kind of change.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

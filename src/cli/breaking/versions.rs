@@ -46,11 +46,8 @@ struct Projects {
 }
 
 impl Versions {
-    /// Opens the revision in the repository around the first path.
-    ///
-    /// # Errors
-    /// Returns an error if git, the repository or the revision does not exist, or a path is standard input or in
-    /// another repository.
+    /// Opens the revision in the repository around the first path. Returns an error if git, the repository or the
+    /// revision does not exist, or a path is standard input or in another repository.
     pub(super) fn open(
         revision: &str,
         paths: &[PathBuf],
@@ -99,10 +96,8 @@ impl Versions {
         self.revision.commit()
     }
 
-    /// Returns every plan file of the working tree and of the revision, in path order.
-    ///
-    /// # Errors
-    /// Returns an error if a path exists in neither version or cannot be searched, or no plan is found.
+    /// Returns every plan file of the working tree and of the revision, in path order. Returns an error if a path
+    /// exists in neither version or cannot be searched, or no plan is found.
     pub(super) fn files(&self, paths: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Failure> {
         let mut files = BTreeSet::new();
         for path in paths {
@@ -129,10 +124,7 @@ impl Versions {
         Ok(files)
     }
 
-    /// Checks both versions of a file.
-    ///
-    /// # Errors
-    /// Returns an error if a version cannot be read, or its project cannot be used.
+    /// Checks both versions of a file. Returns an error if a version cannot be read, or its project cannot be used.
     pub(super) fn both(&mut self, path: &Path) -> Result<Both, Failure> {
         let now = match self.now.host.kind(path) {
             Ok(_) => Some(self.now.check(path, read_current(path)?)?),

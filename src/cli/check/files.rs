@@ -45,10 +45,7 @@ struct One {
     counts: Counts,
 }
 
-/// Checks all files, in parallel.
-///
-/// # Errors
-/// Returns an error if a project cannot be used.
+/// Checks all files, in parallel. Returns an error if a project cannot be used.
 pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failure> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     let projects = Projects::open(&host, &found.files, task)?;

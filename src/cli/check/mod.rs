@@ -111,10 +111,8 @@ pub enum Format {
     Junit,
 }
 
-/// Checks what the arguments name, and prints the diagnostics.
-///
-/// # Errors
-/// Returns an error if a path does not exist, no plan is found, a code is unknown, or the output cannot be written.
+/// Checks what the arguments name, and prints the diagnostics. Returns an error if a path does not exist, no plan is
+/// found, a code is unknown, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

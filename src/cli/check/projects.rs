@@ -20,10 +20,7 @@ pub(super) struct Projects {
 }
 
 impl Projects {
-    /// Opens the project of each file.
-    ///
-    /// # Errors
-    /// Returns an error if a project cannot be used.
+    /// Opens the project of each file. Returns an error if a project cannot be used.
     pub(super) fn open(
         host: &Arc<dyn Host>,
         files: &[PlanFile],

@@ -34,10 +34,7 @@ pub struct Mock {
     pub seed: u64,
 }
 
-/// Serves what the command line names.
-///
-/// # Errors
-/// Returns an error if there is nothing to serve, or it cannot be served.
+/// Serves what the command line names. Returns an error if there is nothing to serve, or it cannot be served.
 pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
     if let Some(super::arguments::MockKind::Model(arguments)) = &arguments.kind {
         return model::command(arguments);
@@ -60,10 +57,8 @@ pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
 }
 
 /// Serves until Ctrl-C or a termination signal. The first line of `out` is the address. Diagnostics of app files are
-/// written to `report`; invalid apps are skipped.
-///
-/// # Errors
-/// Returns an error if there is nothing to serve, it cannot be served, or a tool that is to fail does not exist.
+/// written to `report`; invalid apps are skipped. Returns an error if there is nothing to serve, it cannot be served,
+/// or a tool that is to fail does not exist.
 pub fn run(
     mock: &Mock,
     host: &Arc<dyn Host>,

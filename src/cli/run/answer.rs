@@ -18,10 +18,8 @@ use planrun_runs::runs::CallSummary;
 /// Maximum number of failed steps listed in addition to the one that failed the run.
 const MAX_FAILED_STEPS: usize = 8;
 
-/// Prints the outcome of a run. `until` is the step after which it pauses, from `--until`.
-///
-/// # Errors
-/// Returns an error if the output cannot be written.
+/// Prints the outcome of a run. `until` is the step after which it pauses, from `--until`. Returns an error if the
+/// output cannot be written.
 pub fn print(
     outcome: &Outcome,
     until: Option<&str>,
@@ -52,10 +50,8 @@ pub fn print(
     Ok(exit_of(outcome))
 }
 
-/// Prints the JSON document of a run, or adds it to those of other runs.
-///
-/// # Errors
-/// Returns an error if the output cannot be written.
+/// Prints the JSON document of a run, or adds it to those of other runs. Returns an error if the output cannot be
+/// written.
 pub fn print_document(outcome: &Outcome, options: OutputOptions) -> Result<(), Failure> {
     let document = document(outcome, options.output)?;
     match options.collected {
@@ -98,7 +94,6 @@ pub fn print_messages(outcome: &Outcome, until: Option<&str>, options: OutputOpt
 }
 
 /// Returns the exit code for the outcome of a run.
-#[must_use]
 pub fn exit_of(outcome: &Outcome) -> Exit {
     match &outcome.interruption {
         Some(Interruption::Journal(_)) => return Exit::Environment,
@@ -157,7 +152,6 @@ pub fn not_undone(outcome: &Outcome) -> impl Iterator<Item = String> {
 }
 
 /// Tells how to retry each `undo` that has failed.
-#[must_use]
 pub fn retry_hint(outcome: &Outcome) -> String {
     let command = command(&format!("runs retry {}", outcome.run));
     format!("try again to undo with `{command}`")

@@ -33,7 +33,6 @@ pub struct OutputOptions<'a> {
 
 impl OutputOptions<'_> {
     /// Returns options that print the reply for people.
-    #[must_use]
     pub fn plain(terminal: Terminal) -> Self {
         Self {
             format: RunFormat::Human,
@@ -46,11 +45,8 @@ impl OutputOptions<'_> {
     }
 }
 
-/// Starts or resumes a run and prints its outcome; records the answers of the tools if requested.
-///
-/// # Errors
-/// Returns an error if the service refuses, the tools are not available, or the output or the recording cannot be
-/// written.
+/// Starts or resumes a run and prints its outcome; records the answers of the tools if requested. Returns an error if
+/// the service refuses, the tools are not available, or the output or the recording cannot be written.
 pub fn drive(
     planrun: &Planrun,
     (mut options, record): (ResumeOptions, Option<PathBuf>),
@@ -77,10 +73,8 @@ pub fn drive(
     drive_run(planrun, run, (cancel, until.as_deref(), recording), output)
 }
 
-/// Drives a run that has not ended, and prints its outcome.
-///
-/// # Errors
-/// Returns an error if the tools are not available, or the output or the recording cannot be written.
+/// Drives a run that has not ended, and prints its outcome. Returns an error if the tools are not available, or the
+/// output or the recording cannot be written.
 pub fn drive_run(
     planrun: &Planrun,
     run: Run,
@@ -102,11 +96,9 @@ pub fn drive_run(
     written.map(|()| exit)
 }
 
-/// Drives a run until this process suspends it or it ends, and prints its progress. The inner result is an error if
-/// the progress, or the result file of a deferred call, could not be written.
-///
-/// # Errors
-/// Returns an error if the tools are not available, or the record of the run cannot be used.
+/// Drives a run until this process suspends it or it ends, and prints its progress. The inner result is an error if the
+/// progress, or the result file of a deferred call, could not be written. Returns an error if the tools are not
+/// available, or the record of the run cannot be used.
 pub fn drive_with_progress(
     run: Run,
     cancel: CancellationToken,
@@ -144,10 +136,7 @@ fn print_stuck(run: &str, (deaths, event): (u32, u64), terminal: Terminal) {
 }
 
 /// Waits for a future. All futures of the process share one runtime, so that a connection opened by one is reused by
-/// the next.
-///
-/// # Errors
-/// Returns an error if the runtime cannot be created.
+/// the next. Returns an error if the runtime cannot be created.
 pub fn wait<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
     static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
     end_on_signal();

@@ -15,10 +15,7 @@ use planrun_runs::forecast::{Forecast, Item, Known, Runs, Unknown};
 /// Maximum number of characters printed of a value.
 const MAX_VALUE_CHARS: usize = 100;
 
-/// Prints what a run would do.
-///
-/// # Errors
-/// Returns an error if the output cannot be written, or events were requested.
+/// Prints what a run would do. Returns an error if the output cannot be written, or events were requested.
 pub fn print(forecast: &Forecast, options: OutputOptions) -> Result<Exit, Failure> {
     match options.format {
         RunFormat::Human | RunFormat::Quiet => options.terminal.print(&render(forecast))?,

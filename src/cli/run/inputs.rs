@@ -12,10 +12,8 @@ use planrun_runs::runs::{InputReader, Inputs};
 /// Maximum size of an input document, in bytes.
 const MAX_INPUT: u64 = 64 * 1024 * 1024;
 
-/// Returns the inputs given on the command line; those of an earlier run are the defaults.
-///
-/// # Errors
-/// Returns an error if a file cannot be read, or an input is unknown, missing, or has a value of the wrong type.
+/// Returns the inputs given on the command line; those of an earlier run are the defaults. Returns an error if a file
+/// cannot be read, or an input is unknown, missing, or has a value of the wrong type.
 pub fn inputs(
     plan: &Plan,
     arguments: &RunArguments,

@@ -32,10 +32,8 @@ pub use answer::{exit_of, not_undone, print as print_outcome, print_messages, re
 pub use drive::{OutputOptions, drive, drive_run, drive_with_progress, wait};
 pub use dry::print as print_forecast;
 
-/// Checks and runs a plan, or resumes a run.
-///
-/// # Errors
-/// Returns an error if the plan, its inputs, its tools or the journal cannot be used.
+/// Checks and runs a plan, or resumes a run. Returns an error if the plan, its inputs, its tools or the journal cannot
+/// be used.
 pub fn run(
     arguments: &RunArguments,
     project: Option<&Path>,

@@ -50,7 +50,6 @@ enum Output {
 }
 
 impl ProgressObserver {
-    /// # Errors
     /// Returns an error if the thread that writes events cannot be started.
     pub fn new(options: OutputOptions, run: &Run) -> Result<Self, Failure> {
         let terminal = options.terminal;
@@ -120,10 +119,8 @@ impl ProgressObserver {
         })));
     }
 
-    /// Removes the live lines, or waits until all events are written.
-    ///
-    /// # Errors
-    /// Returns an error if events could not be written, for example to a full disk. A closed pipe is not an error.
+    /// Removes the live lines, or waits until all events are written. Returns an error if events could not be written,
+    /// for example to a full disk. A closed pipe is not an error.
     pub fn close(self) -> Result<(), Failure> {
         listen(None);
         let closed = match self.output {

@@ -33,10 +33,7 @@ impl Recording {
     }
 
     /// Writes the recorded calls, with these secrets redacted. If the run continues one of earlier processes, their
-    /// calls are missing.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be written.
+    /// calls are missing. Returns an error if the file cannot be written.
     pub fn write(
         self,
         host: &dyn Host,

@@ -160,10 +160,7 @@ enum Format {
     Json,
 }
 
-/// Runs the subcommand.
-///
-/// # Errors
-/// Returns an error if there is no journal, or it cannot be used.
+/// Runs the subcommand. Returns an error if there is no journal, or it cannot be used.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

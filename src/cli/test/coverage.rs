@@ -52,10 +52,7 @@ pub(super) fn goals(tested: &Tested) -> Vec<Goals> {
 }
 
 /// Prints the coverage reports. Files are written to `folder`; text is printed to standard error if standard output
-/// holds a document for programs.
-///
-/// # Errors
-/// Returns an error if a file cannot be written.
+/// holds a document for programs. Returns an error if a file cannot be written.
 pub(super) fn print_reports(
     goals: &[Goals],
     seen: &Seen,

@@ -55,10 +55,8 @@ pub(crate) struct TestedFile {
     pub project: usize,
 }
 
-/// Returns the files below the paths that have tests, checked in parallel.
-///
-/// # Errors
-/// Returns an error if a path does not exist, or a project cannot be used.
+/// Returns the files below the paths that have tests, checked in parallel. Returns an error if a path does not exist,
+/// or a project cannot be used.
 pub(crate) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
     let mut tested = open_all(paths, folder)?;
     let without_tests = &tested.without_tests;
@@ -67,10 +65,8 @@ pub(crate) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, F
     Ok(tested)
 }
 
-/// Returns the files below the paths, including those without tests.
-///
-/// # Errors
-/// Returns an error if a path does not exist, or a project cannot be used.
+/// Returns the files below the paths, including those without tests. Returns an error if a path does not exist, or a
+/// project cannot be used.
 pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     let found = plan_files::find(paths)?;

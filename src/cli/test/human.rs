@@ -12,10 +12,7 @@ use super::snapshots::Snapshots;
 use crate::cli::{Failure, Terminal};
 use planrun_core::run::short_duration;
 
-/// Prints the failures and the totals.
-///
-/// # Errors
-/// Returns an error if the output cannot be written.
+/// Prints the failures and the totals. Returns an error if the output cannot be written.
 pub(super) fn print(
     tested: &Tested,
     runs: &[FileRun<'_>],

@@ -129,11 +129,8 @@ pub(super) struct FileRun<'a> {
     pub ran: Vec<Ran>,
 }
 
-/// Runs the tests that the arguments name, and prints the results.
-///
-/// # Errors
-/// Returns an error if a path does not exist, a project or a snapshot cannot be used, no test is found, or the output
-/// cannot be written.
+/// Runs the tests that the arguments name, and prints the results. Returns an error if a path does not exist, a project
+/// or a snapshot cannot be used, no test is found, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

@@ -35,8 +35,6 @@ pub enum Record {
 /// whose answers might be lost.
 ///
 /// Returns the exit code unless a test fails: the environment is unsuitable if a selected test could not be recorded.
-///
-/// # Errors
 /// Returns an error if a recording cannot be written, or the mock of the apps cannot start.
 pub(super) fn record_all(
     tested: &mut Tested,

@@ -31,10 +31,8 @@ use planrun_test::plantest::replay::{
 /// Maximum number of differences printed for people.
 const MAX_PRINTED: usize = 10;
 
-/// Replays a run, and reports the differences.
-///
-/// # Errors
-/// Returns an error if there is no such run, its plan cannot be found, or its record cannot be used.
+/// Replays a run, and reports the differences. Returns an error if there is no such run, its plan cannot be found, or
+/// its record cannot be used.
 pub(super) fn replay(
     run: &str,
     arguments: &Arguments,

@@ -38,10 +38,8 @@ pub(super) struct SnapshotOptions {
     pub complete: bool,
 }
 
-/// Compares every snapshot; a difference becomes a failure of its case.
-///
-/// # Errors
-/// Returns an error if snapshots cannot be read or written.
+/// Compares every snapshot; a difference becomes a failure of its case. Returns an error if snapshots cannot be read or
+/// written.
 pub(super) fn settle(
     host: &dyn Host,
     tested: &Tested,

@@ -79,10 +79,7 @@ pub(super) fn run(
     })
 }
 
-/// Writes the lock file of a project if it has changed.
-///
-/// # Errors
-/// Returns an error if it cannot be written.
+/// Writes the lock file of a project if it has changed. Returns an error if it cannot be written.
 pub(super) fn write(workspace: &Workspace, lock: &Lock) -> Result<(), Failure> {
     if *workspace.project.lock == *lock {
         return Ok(());

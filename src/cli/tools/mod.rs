@@ -47,10 +47,8 @@ enum Command {
     Show(show::ShowArguments),
 }
 
-/// Runs the subcommand.
-///
-/// # Errors
-/// Returns an error if the project cannot be opened, a server cannot be reached, or the output cannot be written.
+/// Runs the subcommand. Returns an error if the project cannot be opened, a server cannot be reached, or the output
+/// cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

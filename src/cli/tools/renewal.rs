@@ -37,10 +37,8 @@ pub(super) enum Difference {
 }
 
 impl Renewal {
-    /// Asks these servers what they offer, or all servers if `requested` is empty.
-    ///
-    /// # Errors
-    /// Returns an error if the project has no server with one of the names.
+    /// Asks these servers what they offer, or all servers if `requested` is empty. Returns an error if the project has
+    /// no server with one of the names.
     pub(super) fn of(workspace: &Workspace, requested: &[String]) -> Result<Self, Failure> {
         let configured = &workspace.project.servers;
         for name in requested {

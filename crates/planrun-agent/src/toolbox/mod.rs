@@ -54,10 +54,7 @@ pub struct Toolbox {
 
 impl Toolbox {
     /// Creates the toolbox of a project for an agent with this request, confined to what the project allows. `asker`
-    /// answers the questions before something is changed.
-    ///
-    /// # Errors
-    /// Returns an error if the project cannot be used.
+    /// answers the questions before something is changed. Returns an error if the project cannot be used.
     pub fn new(
         planrun: &Planrun,
         asker: Option<Arc<dyn Asker>>,
@@ -83,7 +80,6 @@ impl Toolbox {
     }
 
     /// Returns the files that the calls can access.
-    #[must_use]
     pub fn files(&self) -> &Arc<FileAccess> {
         &self.files
     }
@@ -97,13 +93,11 @@ impl Toolbox {
     }
 
     /// Returns the project with the restrictions for calls.
-    #[must_use]
     pub fn planrun(&self) -> &Planrun {
         self.mode.planrun()
     }
 
     /// Describes for the model what may be accessed: every list of permissions that applies.
-    #[must_use]
     pub fn reach(&self) -> String {
         let workspace = match self.planrun().workspace() {
             Ok(workspace) => workspace,
@@ -142,7 +136,6 @@ impl Toolbox {
     }
 
     /// Returns the tools currently offered to the model.
-    #[must_use]
     pub fn offered(&self) -> Vec<OfferedTool> {
         self.offer().tools()
     }
@@ -166,7 +159,6 @@ impl Toolbox {
     }
 
     /// Returns true if a call with this name changes nothing, so that it can run concurrently with others.
-    #[must_use]
     pub fn only_reads(&self, name: &str) -> bool {
         match self.offer().find(name) {
             Some(tool) => tool.effect.is_read_only(),

@@ -141,10 +141,7 @@ impl Default for Options {
 }
 
 impl Agent {
-    /// Creates an agent for a request. Sends nothing yet.
-    ///
-    /// # Errors
-    /// Returns an error if the project cannot be used.
+    /// Creates an agent for a request. Sends nothing yet. Returns an error if the project cannot be used.
     pub fn new(setup: Setup, request: &str) -> Result<Self, Error> {
         let first = (delegate::name_of(request), setup.agent_type.name.clone());
         let tree = AgentTree::of(setup.types.clone(), first);
@@ -177,15 +174,12 @@ impl Agent {
     }
 
     /// Returns messages about rules and skills of the project that could not be used.
-    #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.rules.problems
     }
 
-    /// Continues a conversation, with a new request or where it stopped.
-    ///
-    /// # Errors
-    /// Returns an error if the session cannot be stored. `session` contains everything up to that point.
+    /// Continues a conversation, with a new request or where it stopped. Returns an error if the session cannot be
+    /// stored. `session` contains everything up to that point.
     pub async fn run(
         &self,
         session: &mut Session,

@@ -42,10 +42,8 @@ pub(super) struct AgentTree {
     agents: Mutex<BTreeMap<Position, AgentInfo>>,
 }
 
-/// Returns the agent types of a project.
-///
-/// # Errors
-/// Returns an error if the project cannot be used, or has errors, which no agent can fix.
+/// Returns the agent types of a project. Returns an error if the project cannot be used, or has errors, which no agent
+/// can fix.
 pub fn agent_types(planrun: &Planrun) -> Result<Arc<AgentTypes>, Error> {
     // Includes the tools that agents add to the project.
     let toolbox = Toolbox::new(planrun, None, "")?;
@@ -61,7 +59,6 @@ pub fn agent_types(planrun: &Planrun) -> Result<Arc<AgentTypes>, Error> {
 impl Status {
     /// Returns the status of an agent. Running takes precedence over finished, and both over the existence of a
     /// parent.
-    #[must_use]
     pub fn of(is_running: bool, is_finished: bool, has_parent: bool) -> Self {
         match (is_running, is_finished, has_parent) {
             (true, _, _) => Self::Running,
@@ -72,7 +69,6 @@ impl Status {
     }
 
     /// Returns the name of the status.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",

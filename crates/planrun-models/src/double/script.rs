@@ -136,10 +136,7 @@ pub(super) enum Chunks {
 }
 
 impl Script {
-    /// Parses a script.
-    ///
-    /// # Errors
-    /// Returns every error, in the order of the text.
+    /// Parses a script. Fails with every error, in the order of the text.
     pub fn read(source: &SourceFile) -> Result<Self, Vec<Diagnostic>> {
         let node = yaml::parse(source.text()).map_err(|problem| {
             let message = format!("this is not valid YAML: {}", problem.message);

@@ -56,10 +56,8 @@ impl Default for DoubleOptions {
 }
 
 impl ModelDouble {
-    /// Starts a server that plays this script.
-    ///
-    /// # Errors
-    /// Returns an error if the address cannot be bound, or the log cannot be written.
+    /// Starts a server that plays this script. Returns an error if the address cannot be bound, or the log cannot be
+    /// written.
     pub async fn start(
         script: Script,
         options: DoubleOptions,
@@ -93,19 +91,16 @@ impl ModelDouble {
     }
 
     /// Returns the address that the server listens on.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.listening.address()
     }
 
     /// Returns the base URL for clients of the APIs.
-    #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address())
     }
 
     /// Returns the last thousand requests, or fewer if they are large, oldest first.
-    #[must_use]
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.shared.requests().received()
     }

@@ -32,7 +32,6 @@ struct OpenModels {
 }
 
 impl PromptModels {
-    #[must_use]
     pub fn new(models: Models) -> Self {
         Self {
             models: Arc::new(OpenModels {

@@ -76,7 +76,6 @@ pub struct Server {
 
 impl Server {
     /// Creates a server for plan mode.
-    #[must_use]
     pub fn new(mode: Arc<PlanMode>) -> Self {
         Self {
             seal: Arc::new(Seal::of(mode.planrun())),
@@ -99,18 +98,13 @@ impl Server {
     }
 
     /// Serves standard input and output until the client closes them or the server is cancelled. Running runs are then
-    /// suspended and can be resumed later.
-    ///
-    /// # Errors
-    /// Returns an error if the client does not start the protocol correctly, or if the serving task fails.
+    /// suspended and can be resumed later. Returns an error if the client does not start the protocol correctly, or if
+    /// the serving task fails.
     pub async fn serve_stdio(self, cancel: CancellationToken) -> io::Result<()> {
         Box::pin(self.serve_until(stdio(), cancel)).await
     }
 
-    /// Like [`Self::serve_stdio`], over any pair of streams.
-    ///
-    /// # Errors
-    /// See [`Self::serve_stdio`].
+    /// Like [`Self::serve_stdio`], over any pair of streams. Fails like [`Self::serve_stdio`].
     pub async fn serve_over<R, W>(self, streams: (R, W)) -> io::Result<()>
     where
         R: AsyncRead + Send + Unpin + 'static,

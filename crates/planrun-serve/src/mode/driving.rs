@@ -111,10 +111,8 @@ impl DrivenRuns {
         receiver
     }
 
-    /// Resumes a run, unless it is driven here already.
-    ///
-    /// # Errors
-    /// Returns an error if the run cannot be resumed, for instance because another process drives it.
+    /// Resumes a run, unless it is driven here already. Returns an error if the run cannot be resumed, for instance
+    /// because another process drives it.
     pub(super) fn resume(&self, run: &str) -> Result<watch::Receiver<RunStatus>, Error> {
         if let Some(status) = self.status(run) {
             return Ok(status);

@@ -68,7 +68,6 @@ pub struct Call<'a> {
 
 impl PlanMode {
     /// Creates plan mode for a project. Plans of models are always confined, whatever the settings of `planrun`.
-    #[must_use]
     pub fn new(planrun: Planrun) -> Arc<Self> {
         let pool = Arc::new(ServerPool::default());
         let planrun = planrun.confined([]).pooled(pool.clone());
@@ -83,7 +82,6 @@ impl PlanMode {
         })
     }
 
-    #[must_use]
     pub fn planrun(&self) -> &Planrun {
         &self.planrun
     }
@@ -95,7 +93,6 @@ impl PlanMode {
     }
 
     /// Returns a receiver that signals each change of the list of tools.
-    #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
@@ -110,7 +107,6 @@ impl PlanMode {
     }
 
     /// Returns the tools for a model: the six fixed ones, followed by the saved plans by name.
-    #[must_use]
     pub fn tools(&self) -> Vec<Definition> {
         let own = definitions();
         let is_own = |name: &str| own.iter().any(|one| one.name == name);

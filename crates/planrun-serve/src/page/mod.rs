@@ -35,10 +35,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action
 
 /// Receives the answers that people give on a page.
 pub trait Answers: Send + Sync {
-    /// Accepts the answer to a question.
-    ///
-    /// # Errors
-    /// Returns the reason why it is refused.
+    /// Accepts the answer to a question. Fails with the reason why it is refused.
     fn accept(
         &self,
         question: &PendingQuestion,

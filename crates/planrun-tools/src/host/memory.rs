@@ -28,7 +28,6 @@ struct State {
 
 impl MemoryHost {
     /// Creates a host without files and variables whose wall clock is at 2026-01-01T00:00:00Z.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         let now = 1_767_225_600_000_000_000;
         let (files, variables) = (BTreeMap::new(), BTreeMap::new());

@@ -34,7 +34,6 @@ pub struct PinnedHost {
 
 impl PinnedHost {
     /// Creates a host that records what is read.
-    #[must_use]
     pub fn recording(inner: Arc<dyn Host>) -> Self {
         Self {
             inner,
@@ -44,7 +43,6 @@ impl PinnedHost {
     }
 
     /// Creates a host from which only `pins` can be read.
-    #[must_use]
     pub fn of(inner: Arc<dyn Host>, pins: Pins) -> Self {
         Self {
             inner,
@@ -54,7 +52,6 @@ impl PinnedHost {
     }
 
     /// Returns everything that has been recorded.
-    #[must_use]
     pub fn pins(&self) -> Pins {
         self.pins
             .lock()

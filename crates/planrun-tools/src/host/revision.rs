@@ -66,10 +66,8 @@ struct Store {
 }
 
 impl Revision {
-    /// Opens the repository that contains `folder`, as it was at `revision`.
-    ///
-    /// # Errors
-    /// Returns an error if git is not installed or fails, or if there is no such repository or revision.
+    /// Opens the repository that contains `folder`, as it was at `revision`. Returns an error if git is not installed
+    /// or fails, or if there is no such repository or revision.
     pub fn open(
         inner: Arc<dyn Host>,
         folder: &Path,
@@ -129,19 +127,16 @@ impl Revision {
     }
 
     /// The id of the commit.
-    #[must_use]
     pub fn commit(&self) -> &str {
         &self.commit
     }
 
     /// Reports whether a path is inside the repository.
-    #[must_use]
     pub fn holds(&self, path: &Path) -> bool {
         self.inside(path).is_some()
     }
 
     /// Returns the file at a path, or all files below it. Their paths start with the given path.
-    #[must_use]
     pub fn below(&self, path: &Path) -> Vec<PathBuf> {
         let Some(inside) = self.inside(path) else {
             return Vec::new();

@@ -19,7 +19,6 @@ pub struct VirtualHost {
 
 impl VirtualHost {
     /// Starts the clocks of a memory host.
-    #[must_use]
     pub fn new(memory: MemoryHost) -> Self {
         Self {
             memory,
@@ -28,7 +27,6 @@ impl VirtualHost {
     }
 
     /// The time since the clocks were started.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }

@@ -50,10 +50,7 @@ pub(super) struct Call<'a> {
 }
 
 impl Responder {
-    /// Reads the `mock:` sections of all tools.
-    ///
-    /// # Errors
-    /// Returns a message that names the tool if its section is invalid.
+    /// Reads the `mock:` sections of all tools. Fails with a message that names the tool if its section is invalid.
     pub fn new(
         apps: &[App],
         seed: u64,
@@ -102,10 +99,8 @@ impl Responder {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the first calls of these tools fail. Replaces the previous configuration and resets all counts.
-    ///
-    /// # Errors
-    /// Returns a message if there is no such tool; the configuration then stays as it was.
+    /// Makes the first calls of these tools fail. Replaces the previous configuration and resets all counts. Fails with
+    /// a message if there is no such tool; the configuration then stays as it was.
     pub fn configure(&self, failures: BTreeMap<String, u64>) -> Result<(), String> {
         let names = || self.tools.iter().map(|tool| &*tool.signature.name);
         let unknown = |name: &&String| names().all(|known| known != name.as_str());

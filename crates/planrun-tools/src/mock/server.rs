@@ -61,11 +61,8 @@ impl Default for MockOptions {
 }
 
 impl MockServer {
-    /// Starts a mock of these apps.
-    ///
-    /// # Errors
-    /// Returns an error if the address is in use, the log cannot be written, or a `mock:` section is invalid; one of the
-    /// kind [`io::ErrorKind::InvalidInput`] if a tool that is to fail does not exist.
+    /// Starts a mock of these apps. Returns an error if the address is in use, the log cannot be written, or a `mock:`
+    /// section is invalid; one of the kind [`io::ErrorKind::InvalidInput`] if a tool that is to fail does not exist.
     pub async fn start(
         apps: &[App],
         options: MockOptions,
@@ -93,13 +90,11 @@ impl MockServer {
     }
 
     /// The address that the mock listens on.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.listening.address()
     }
 
     /// Returns the endpoint for the tools of one app. Several apps may have tools of the same name.
-    #[must_use]
     pub fn endpoint(&self, app: &str) -> String {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let escape = |byte: u8| {
@@ -114,7 +109,6 @@ impl MockServer {
     }
 
     /// Returns the last ten thousand calls, or fewer if they are large, oldest first.
-    #[must_use]
     pub fn calls(&self) -> Vec<LoggedCall> {
         self.responder.calls().log()
     }

@@ -74,7 +74,6 @@ impl Default for AgentTypes {
 
 impl AgentTypes {
     /// Returns the type with this name.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<&AgentType> {
         self.types.iter().find(|one| &*one.name == name)
     }
@@ -84,7 +83,6 @@ impl AgentTypes {
     }
 
     /// Reports every listed tool that does not exist in `tools`.
-    #[must_use]
     pub fn unknown_tools(&self, tools: &Tools) -> Vec<Diagnostic> {
         let patterns = self.patterns.iter();
         let found = patterns.filter_map(|(pattern, span)| unknown_tool(pattern, *span, tools));

@@ -45,7 +45,6 @@ impl std::fmt::Debug for ApiSettings {
 
 impl ApiSettings {
     /// Returns the address that the path of an operation is appended to.
-    #[must_use]
     pub fn base(&self, operation: &Operation) -> Option<Arc<str>> {
         let own = || operation.server.clone().or_else(|| self.api.server.clone());
         self.server.clone().or_else(own)

@@ -74,10 +74,8 @@ pub struct ModelSettings {
 }
 
 impl ModelList {
-    /// Returns the model with this name, or the default or only one.
-    ///
-    /// # Errors
-    /// Returns the reason in one sentence if there is no such model, or no model is selected.
+    /// Returns the model with this name, or the default or only one. Fails with the reason in one sentence if there is
+    /// no such model, or no model is selected.
     pub fn find(&self, name: Option<&str>) -> Result<&ModelSettings, String> {
         let names = || self.models.iter().map(|model| &*model.name);
         let listed = || names().collect::<Vec<_>>().join(", ");

@@ -132,10 +132,7 @@ impl FileAccess {
         value.map(Answer::Value)
     }
 
-    /// Reads the text of a file.
-    ///
-    /// # Errors
-    /// Returns a denial, or the reason why the file cannot be read.
+    /// Reads the text of a file. Fails with a denial, or the reason why the file cannot be read.
     pub fn read(&self, written: &str) -> Result<String, CallError> {
         let path = self.existing(written)?;
         let text = self.host.read_bounded(&path, MAX_FILE_BYTES);
@@ -173,10 +170,7 @@ impl FileAccess {
     }
 
     /// Returns the canonical path of a file that may be read. A path is denied whether it exists or not, so that
-    /// denials do not reveal which files exist.
-    ///
-    /// # Errors
-    /// Returns a denial, or that the file does not exist.
+    /// denials do not reveal which files exist. Fails with a denial, or that the file does not exist.
     pub fn existing(&self, written: &str) -> Result<PathBuf, CallError> {
         let local = local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = self.root.join(&*local);
@@ -194,10 +188,7 @@ impl FileAccess {
     }
 
     /// Returns the canonical path of a file that may be written: its own, or one below the canonical path of its folder
-    /// if it does not exist yet.
-    ///
-    /// # Errors
-    /// Returns a denial.
+    /// if it does not exist yet. Fails with a denial.
     pub fn writable(&self, written: &str) -> Result<PathBuf, CallError> {
         local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = reached_file(&*self.host, &self.root, written, true);

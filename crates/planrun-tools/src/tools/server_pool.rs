@@ -29,7 +29,6 @@ pub struct Fingerprint(blake3::Hash);
 
 impl Fingerprint {
     /// Returns the hash of these settings.
-    #[must_use]
     pub fn of(settings: &impl Hash) -> Self {
         let mut digest = Digest(blake3::Hasher::new());
         settings.hash(&mut digest);

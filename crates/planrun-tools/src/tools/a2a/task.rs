@@ -70,10 +70,8 @@ impl Known {
         self.answered = Some(self.question().to_owned());
     }
 
-    /// Applies an update of this size.
-    ///
-    /// # Errors
-    /// Returns an error if the update is invalid, belongs to another task, or makes the artifacts larger than is kept.
+    /// Applies an update of this size. Returns an error if the update is invalid, belongs to another task, or makes the
+    /// artifacts larger than is kept.
     pub(super) fn take(&mut self, update: Update, bytes: usize) -> Result<(), CallError> {
         match update {
             Update {

@@ -37,7 +37,6 @@ pub struct Loaded {
 
 /// Reads app files in this order. They may read these environment variables. A file that is not an app is left out with
 /// a warning.
-#[must_use]
 pub fn load_apps(host: &dyn Host, files: &[PathBuf], variables: &BTreeSet<String>) -> Loaded {
     let mut loaded = Loaded::default();
     let mut names: BTreeMap<Arc<str>, PathBuf> = BTreeMap::new();
@@ -89,10 +88,7 @@ pub fn load_apps(host: &dyn Host, files: &[PathBuf], variables: &BTreeSet<String
     loaded
 }
 
-/// Returns the app files of a folder, sorted by name.
-///
-/// # Errors
-/// Returns any error of the file system.
+/// Returns the app files of a folder, sorted by name. Fails with any error of the file system.
 pub fn app_files(host: &dyn Host, folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = host.list_folder(folder)?;
     files.retain(|file| is_app_file(file));
@@ -100,7 +96,6 @@ pub fn app_files(host: &dyn Host, folder: &Path) -> std::io::Result<Vec<PathBuf>
 }
 
 /// Returns true if a file's name is that of an app file.
-#[must_use]
 pub fn is_app_file(file: &Path) -> bool {
     let hidden = file
         .file_name()
@@ -110,7 +105,6 @@ pub fn is_app_file(file: &Path) -> bool {
 }
 
 /// Reads one app file. Its headers and endpoints may read these environment variables.
-#[must_use]
 pub fn read_app(
     source: &SourceFile,
     host: &dyn Host,

@@ -299,10 +299,8 @@ fn filled(template: &Json, arguments: &Map<String, Json>) -> Option<Json> {
 }
 
 impl Rest {
-    /// Returns the request of a call with these arguments.
-    ///
-    /// # Errors
-    /// Returns an error if an argument cannot be sent, as a message that follows the name of the tool.
+    /// Returns the request of a call with these arguments. Returns an error if an argument cannot be sent, as a message
+    /// that follows the name of the tool.
     pub(super) fn request(
         &self,
         endpoint: &Url,
@@ -403,7 +401,6 @@ impl Rest {
 
     /// Returns the arguments of a request that calls this tool; `None` if it does not. Anything before the path is
     /// ignored.
-    #[must_use]
     pub fn arguments(
         &self,
         received: &Received,
@@ -452,7 +449,6 @@ impl Rest {
     }
 
     /// Returns an answer with this value, or with the reason and message of a failure.
-    #[must_use]
     pub fn answer(&self, outcome: Result<Json, (Option<&str>, &str)>) -> Json {
         match outcome {
             Ok(value) => placed(&self.value, value),
@@ -480,7 +476,6 @@ pub struct Received {
 
 impl Received {
     /// Parses the pairs of a query or a form.
-    #[must_use]
     pub fn pairs(text: &str) -> Vec<(String, String)> {
         let plain = |text: &str| percent::decode(&text.replace('+', " "));
         let pairs = text.split('&').filter(|pair| !pair.is_empty());

@@ -48,13 +48,11 @@ impl<'a> Section<'a> {
     }
 
     /// The code of diagnostics in this mapping.
-    #[must_use]
     pub fn code(&self) -> &'static Code {
         self.code
     }
 
     /// The span of its first key.
-    #[must_use]
     pub fn span(&self) -> Span {
         self.span
     }
@@ -86,7 +84,6 @@ impl<'a> Section<'a> {
     }
 
     /// Returns the value of a key; `None` if the key is missing or has no value.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a Node> {
         let entry = self.entries.iter().find(|entry| entry.name == name)?;
         Some(&entry.value).filter(|value| value.kind() != "nothing")

@@ -37,7 +37,6 @@ pub struct AppTransport {
 
 impl AppTransport {
     /// Creates the transport of a tool. Its calls are denied if the project does not permit its address.
-    #[must_use]
     pub fn new(
         client: HttpClient,
         host: Arc<dyn Host>,
@@ -60,7 +59,6 @@ impl AppTransport {
     }
 
     /// Creates the transport of a tool that is mocked at `endpoint`.
-    #[must_use]
     pub fn mocked(client: HttpClient, host: Arc<dyn Host>, tool: &AppTool, endpoint: &str) -> Self {
         Self {
             client,

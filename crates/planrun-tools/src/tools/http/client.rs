@@ -68,7 +68,6 @@ pub struct Limits<'a> {
 
 impl HttpClient {
     /// Creates a client that connects only to addresses that `permissions` permit, whatever names resolve to.
-    #[must_use]
     pub fn within(permissions: Arc<Permissions>) -> Self {
         Self {
             client: Arc::default(),
@@ -76,11 +75,9 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request and reads the response. The number of received bytes is reported as progress.
-    ///
-    /// # Errors
-    /// Returns an error if the whole response did not arrive, with whether the request may have been received. A
-    /// response with any status is not an error.
+    /// Sends a request and reads the response. The number of received bytes is reported as progress. Returns an error
+    /// if the whole response did not arrive, with whether the request may have been received. A response with any
+    /// status is not an error.
     pub async fn send(
         &self,
         request: HttpRequest,
@@ -106,10 +103,7 @@ impl HttpClient {
     }
 
     /// Sends a request whose answer is read in pieces. Redirects are refused, because the request must not reach
-    /// another address.
-    ///
-    /// # Errors
-    /// Returns the errors of [`HttpClient::send`].
+    /// another address. Fails with the errors of [`HttpClient::send`].
     pub async fn open(&self, request: HttpRequest) -> Result<Response, CallError> {
         let response = self.once(&request).await?;
         if !response.status().is_redirection() {
@@ -127,10 +121,7 @@ impl HttpClient {
     }
 
     /// Sends a request and reads the response. `gate` is called before each request. Unless it `follows` redirects, a
-    /// redirect is returned like any other response.
-    ///
-    /// # Errors
-    /// Returns the errors of [`HttpClient::send`].
+    /// redirect is returned like any other response. Fails with the errors of [`HttpClient::send`].
     pub(in crate::tools) async fn exchange(
         &self,
         request: HttpRequest,
@@ -252,7 +243,6 @@ impl HttpResponse {
     }
 
     /// Returns the media type of the body in lower case, without its parameters.
-    #[must_use]
     pub fn media_type(&self) -> String {
         let value = content_type(&self.headers);
         let media_type = value.split(';').next().unwrap_or_default();
@@ -294,10 +284,8 @@ pub(in crate::tools) fn error(
 }
 
 /// Creates a client that does not follow redirects, does not retry and uses no proxy. With permissions, names resolve
-/// only to permitted addresses, for a request to `requested` or to the address that the current task requests.
-///
-/// # Errors
-/// Returns the reason in one sentence if no client can be created.
+/// only to permitted addresses, for a request to `requested` or to the address that the current task requests. Fails
+/// with the reason in one sentence if no client can be created.
 pub(in crate::tools) fn build(
     permitted: Option<(&Arc<Permissions>, Option<&Url>)>,
 ) -> Result<Client, String> {
@@ -411,10 +399,8 @@ async fn read(
     Ok(HttpResponse::new(&response, body, from_redirect))
 }
 
-/// Reads the whole body of a response. `progress` is called with the number of bytes received so far.
-///
-/// # Errors
-/// Returns an error if the body is incomplete or larger than `max_bytes`.
+/// Reads the whole body of a response. `progress` is called with the number of bytes received so far. Returns an error
+/// if the body is incomplete or larger than `max_bytes`.
 pub(in crate::tools) async fn body(
     response: &mut Response,
     max_bytes: usize,

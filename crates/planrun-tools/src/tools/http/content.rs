@@ -22,7 +22,6 @@ pub enum Content {
 
 impl Content {
     /// Returns the encoding of a media type.
-    #[must_use]
     pub fn of(media_type: &str) -> Self {
         let plain = media_type.split(';').next().unwrap_or_default();
         match plain.trim().to_ascii_lowercase().as_str() {
@@ -37,17 +36,13 @@ impl Content {
     }
 
     /// Returns true if it consists of form fields.
-    #[must_use]
     pub const fn is_form(self) -> bool {
         matches!(self, Self::Form | Self::Multipart)
     }
 }
 
 /// Decodes the value of a successful answer by its media type, or by the expected one if it has none. An empty body is
-/// null.
-///
-/// # Errors
-/// Returns an error if the body should be JSON and is not.
+/// null. Returns an error if the body should be JSON and is not.
 pub fn value(response: &HttpResponse, expected: Option<Content>, path: &str) -> CallOutcome {
     if response.body.is_empty() {
         return Ok(Answer::Json(Json::Null));

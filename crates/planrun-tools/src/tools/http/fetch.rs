@@ -33,7 +33,6 @@ pub struct Fetch {
 
 /// Returns the contract of `http.fetch`. With a constant method, the effect class follows from it:
 /// [`planrun_lang::types::method_effect`].
-#[must_use]
 pub fn fetch_signature() -> Signature {
     let field = |name: &str, ty: Type| Field {
         name: name.into(),

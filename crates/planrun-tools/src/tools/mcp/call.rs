@@ -149,11 +149,8 @@ impl Call<'_> {
         answer.map_err(|problem| self.failed(&problem))
     }
 
-    /// Asks for the input that a server requests, one part after the other.
-    ///
-    /// # Errors
-    /// Returns an error if the server asks more than [`MAX_QUESTIONS`] during the call; the question that is one too
-    /// many is not asked.
+    /// Asks for the input that a server requests, one part after the other. Returns an error if the server asks more
+    /// than [`MAX_QUESTIONS`] during the call; the question that is one too many is not asked.
     pub(super) async fn inputs(
         &mut self,
         requests: InputRequests,

@@ -36,10 +36,7 @@ struct ErrorOutput {
 pub(super) type Pipes = (Lines<ChildStdout>, ChildStdin);
 
 impl Program {
-    /// Starts the program of a server.
-    ///
-    /// # Errors
-    /// Returns one sentence that states why it cannot be started.
+    /// Starts the program of a server. Fails with one sentence that states why it cannot be started.
     pub(super) fn start(
         address: &McpAddress,
         host: &dyn Host,

@@ -26,10 +26,8 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Returns the request for this base address and these credentials.
-    ///
-    /// # Errors
-    /// Returns an error if an argument cannot be sent. Nothing was sent then.
+    /// Returns the request for this base address and these credentials. Returns an error if an argument cannot be sent.
+    /// Nothing was sent then.
     pub(super) fn request(&self, base: &str, access: &Access) -> Result<HttpRequest, CallError> {
         let path = self.path()?;
         let mut url = Url::parse(&format!("{}{path}", base.trim_end_matches('/')))

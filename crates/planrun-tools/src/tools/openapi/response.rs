@@ -101,10 +101,8 @@ impl Output {
     }
 }
 
-/// Reads the answers of an operation and the schemas of its result.
-///
-/// # Errors
-/// Returns the reason in one sentence if a reference cannot be resolved.
+/// Reads the answers of an operation and the schemas of its result. Fails with the reason in one sentence if a
+/// reference cannot be resolved.
 pub(super) fn read(schemas: &Schemas, operation: &At) -> Result<(Responses, Output), String> {
     let mut found = Vec::new();
     for (status, at) in operation.get("responses").iter().flat_map(At::entries) {
@@ -184,7 +182,6 @@ fn output(mut bundle: Bundle, responses: &Responses, found: &[Found]) -> Option<
 
 impl Responses {
     /// Returns the answer that is declared for a status.
-    #[must_use]
     pub fn of(&self, status: u16) -> Option<&Declared> {
         self.declared
             .iter()

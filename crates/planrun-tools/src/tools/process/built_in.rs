@@ -32,7 +32,6 @@ pub struct ProcessTool {
 }
 
 /// Returns the contract of `proc.run`.
-#[must_use]
 pub fn process_signature() -> Signature {
     let parameter = |name: &str, ty: Type, required: bool, description: &str| Parameter {
         name: name.into(),

@@ -66,10 +66,8 @@ pub(in crate::tools) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Starts a program as the leader of a process group, with a mark that its descendants inherit.
-    ///
-    /// # Errors
-    /// Returns any error of the operating system.
+    /// Starts a program as the leader of a process group, with a mark that its descendants inherit. Fails with any
+    /// error of the operating system.
     pub(in crate::tools) fn start(command: &mut Command) -> std::io::Result<(Self, Child)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -84,10 +82,8 @@ impl ProcessGroup {
         Ok((Self { leader, mark }, child))
     }
 
-    /// Limits the address space of the leader, and of each program that it starts from now on, in bytes.
-    ///
-    /// # Errors
-    /// Returns an error if the system cannot limit a running program.
+    /// Limits the address space of the leader, and of each program that it starts from now on, in bytes. Returns an
+    /// error if the system cannot limit a running program.
     #[cfg(target_os = "linux")]
     pub(super) fn bound_memory(&self, bytes: u64) -> std::io::Result<()> {
         use rustix::process::{Resource, Rlimit, prlimit};
@@ -102,10 +98,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Limits the address space of the leader, and of each program that it starts from now on, in bytes.
-    ///
-    /// # Errors
-    /// Always: this system cannot limit a running program.
+    /// Limits the address space of the leader, and of each program that it starts from now on, in bytes. Always: this
+    /// system cannot limit a running program.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn bound_memory(&self, _bytes: u64) -> std::io::Result<()> {
         Err(std::io::ErrorKind::Unsupported.into())

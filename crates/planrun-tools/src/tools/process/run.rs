@@ -46,11 +46,8 @@ pub(super) struct Ended {
     pub stderr: Vec<u8>,
 }
 
-/// Runs a program to its end.
-///
-/// # Errors
-/// Returns an error if the program cannot be started, is stopped, exceeds its limits or is killed. Once it has been
-/// started, it may have had its effect.
+/// Runs a program to its end. Returns an error if the program cannot be started, is stopped, exceeds its limits or is
+/// killed. Once it has been started, it may have had its effect.
 pub(super) async fn run(
     mut command: Command,
     input: Vec<u8>,

@@ -85,10 +85,8 @@ impl OAuthHttpClient for PermittedClient {
     }
 }
 
-/// Checks whether the project permits requests to an address that a server names.
-///
-/// # Errors
-/// Returns the reason in one sentence, with what to add to planrun.yaml.
+/// Checks whether the project permits requests to an address that a server names. Fails with the reason in one
+/// sentence, with what to add to planrun.yaml.
 pub(super) fn permitted(limit: &ProjectLimit, url: &Url) -> Result<(), String> {
     let checked = limit.url(url);
     checked.map_err(|why| format!("{} may not be reached: {why}", display_url(url)))
