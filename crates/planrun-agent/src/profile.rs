@@ -92,6 +92,7 @@ impl Profile {
     }
 
     /// Returns the profile for one request; `self` is unchanged.
+    #[must_use]
     pub fn merged(&self, overrides: Overrides) -> Self {
         let own = self.clone();
         Self {

@@ -8,9 +8,10 @@ mod round;
 mod tests;
 mod tree;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::diag::render::command;
 use planrun_lang::permission::Grant;
 use planrun_lang::protocol::RunState;
@@ -196,7 +197,7 @@ impl Agent {
             ended: ended?,
             messages: session.messages.get(before..).unwrap_or_default().to_vec(),
             rounds,
-            usage: *self.usage(),
+            usage: *self.usage.lock(),
             agents: self.tree.agents(),
         })
     }
@@ -370,14 +371,10 @@ impl Agent {
     }
 
     fn add_usage(&self, used: Usage) {
-        let mut usage = self.usage();
+        let mut usage = self.usage.lock();
         usage.input += used.input;
         usage.output += used.output;
         usage.cached += used.cached;
-    }
-
-    fn usage(&self) -> MutexGuard<'_, Usage> {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

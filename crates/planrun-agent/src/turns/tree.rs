@@ -1,8 +1,9 @@
 //! The agents of one loop: their types, and the status of each.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use planrun_runs::runs::{Error, Planrun};
 use planrun_tools::project::AgentTypes;
 
@@ -104,7 +105,7 @@ impl AgentTree {
 
     /// Returns all agents with their current status.
     pub(super) fn agents(&self) -> Vec<AgentInfo> {
-        self.lock().values().cloned().collect()
+        self.agents.lock().values().cloned().collect()
     }
 
     /// Adds sub-agents to an agent and returns their positions; `None` if there would be more than `max` sub-agents
@@ -115,7 +116,7 @@ impl AgentTree {
         new: impl ExactSizeIterator<Item = (String, Arc<str>)>,
         max: usize,
     ) -> Option<Vec<Position>> {
-        let mut agents = self.lock();
+        let mut agents = self.agents.lock();
         // Not counting the main agent.
         if agents.len() - 1 + new.len() > max {
             return None;
@@ -134,13 +135,9 @@ impl AgentTree {
 
     /// Sets the status of an agent, and returns the agent.
     pub(super) fn set(&self, position: &[usize], status: Status) -> Option<AgentInfo> {
-        let mut agents = self.lock();
+        let mut agents = self.agents.lock();
         let agent = agents.get_mut(position)?;
         agent.status = status;
         Some(agent.clone())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Position, AgentInfo>> {
-        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

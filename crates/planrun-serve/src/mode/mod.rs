@@ -15,9 +15,10 @@ mod save;
 mod saved;
 mod snapshot;
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::diag::closest;
 use planrun_lang::diag::render::visible_line;
 use planrun_runs::runs::{Error, Planrun};
@@ -99,7 +100,7 @@ impl PlanMode {
 
     /// Checks whether the list of tools has changed, for instance because a plan file was written or deleted.
     pub fn check_for_changes(&self) {
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = self.listed.lock();
         let before = listed.replace(self.tools());
         if before.is_some() && before != *listed {
             self.changed.send_replace(());
@@ -165,7 +166,7 @@ impl PlanMode {
 
     /// Returns the project's tools and plans according to its current files.
     fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
-        let mut known = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.snapshot.lock();
         let is_current = |known: &&Arc<Snapshot>| known.is_current(&self.planrun);
         if let Some(current) = known.as_ref().filter(is_current) {
             return Ok(current.clone());
@@ -177,7 +178,7 @@ impl PlanMode {
 
     /// Discards the snapshot, so that the project is read again on the next use.
     fn forget(&self) {
-        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.snapshot.lock() = None;
     }
 
     /// Answers a call of a tool that is not one of the six: a saved plan, or a tool that only plans can call.

@@ -24,6 +24,16 @@ pub use revision::{Revision, RevisionError};
 pub use runtime_clock::{runtime_now, sleep_until};
 pub use virtual_clock::VirtualHost;
 
+/// Implements methods of [`Host`] by those of the host in a field.
+macro_rules! forward {
+    ($host:ident: $(fn $name:ident($($argument:ident: $of:ty),*) -> $returned:ty;)*) => {
+        $(fn $name(&self, $($argument: $of),*) -> $returned {
+            self.$host.$name($($argument),*)
+        })*
+    };
+}
+use forward;
+
 /// The kind of entry at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -110,7 +110,7 @@ impl MockServer {
 
     /// Returns the last ten thousand calls, or fewer if they are large, oldest first.
     pub fn calls(&self) -> Vec<LoggedCall> {
-        self.responder.calls().log()
+        self.responder.calls.lock().log()
     }
 
     /// Stops listening and returns when the requests in progress have finished, or after a grace period.
@@ -136,7 +136,7 @@ fn router(responder: Arc<Responder>, apis: Arc<ApiResponder>) -> Router {
 }
 
 async fn calls(State(responder): State<Arc<Responder>>) -> Json<Vec<LoggedCall>> {
-    Json(responder.calls().log())
+    Json(responder.calls.lock().log())
 }
 
 async fn configure(State(responder): State<Arc<Responder>>, body: axum::body::Bytes) -> Response {
@@ -147,7 +147,7 @@ async fn configure(State(responder): State<Arc<Responder>>, body: axum::body::By
     match serde_json::from_slice::<Configuration>(&body) {
         Ok(configuration) => match responder.configure(configuration.failures) {
             Ok(()) => {
-                let calls = responder.calls();
+                let calls = responder.calls.lock();
                 let config = calls.failures();
                 let answer = json!({"message": "Failure configuration updated", "config": config});
                 Json(answer).into_response()
@@ -161,7 +161,7 @@ async fn configure(State(responder): State<Arc<Responder>>, body: axum::body::By
 }
 
 async fn reset(State(responder): State<Arc<Responder>>) -> Json<serde_json::Value> {
-    responder.calls().configure(BTreeMap::new());
+    responder.calls.lock().configure(BTreeMap::new());
     Json(json!({"message": "Failure configuration reset"}))
 }
 

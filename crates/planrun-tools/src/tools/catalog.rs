@@ -109,6 +109,7 @@ impl Catalog {
 
     /// Returns the same tools with other permissions for the built-in ones. Apps are called at the addresses in the
     /// project's own files, whatever a plan allows.
+    #[must_use]
     pub fn with_permissions(&self, permissions: &Arc<Permissions>) -> Self {
         let mut catalog = self.clone();
         catalog.add_built_in(permissions);

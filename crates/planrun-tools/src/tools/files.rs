@@ -7,13 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{
-    Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation,
-};
+use planrun_lang::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Type};
 use planrun_lang::value::Value;
 
 use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::Host;
+use crate::tools::invalid_arguments;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// Maximum size of a file that is read, in bytes.
@@ -192,9 +191,8 @@ impl FileAccess {
     pub fn writable(&self, written: &str) -> Result<PathBuf, CallError> {
         local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = reached_file(&*self.host, &self.root, written, true);
-        let path = path.ok_or_else(|| {
-            invalid_arguments(&format!("{written} is not a file on this machine"))
-        })?;
+        let path = path
+            .ok_or_else(|| invalid_arguments(format!("{written} is not a file on this machine")))?;
         self.permissions.write(&path, written)?;
         Ok(path)
     }
@@ -218,14 +216,9 @@ fn failed(message: &str, sent: Sent) -> CallError {
 }
 
 fn elsewhere(written: &str) -> CallError {
-    invalid_arguments(&format!(
+    invalid_arguments(format!(
         "{written} is not the address of a file on this machine; write a path, or `file:///…`"
     ))
-}
-
-fn invalid_arguments(message: &str) -> CallError {
-    let class = ErrorClass::Validation(Validation::Arguments);
-    CallError::new(class, message, Sent::No)
 }
 
 fn signature(

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -62,7 +63,7 @@ impl ServerPool {
         settings: Fingerprint,
         open: impl FnOnce() -> Arc<dyn Server>,
     ) -> Arc<dyn Server> {
-        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut servers = self.servers.lock();
         if let Some(known) = servers.get(name)
             && known.settings == settings
         {
@@ -84,7 +85,7 @@ impl ServerPool {
     /// Disconnects all servers concurrently. A later call connects again.
     pub async fn close(&self) {
         let servers: Vec<Arc<dyn Server>> = {
-            let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+            let servers = self.servers.lock();
             servers.values().map(|one| one.server.clone()).collect()
         };
         let mut closing = JoinSet::new();

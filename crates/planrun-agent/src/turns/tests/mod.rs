@@ -8,9 +8,10 @@ mod tools;
 
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_core::journal::SubmittedAnswer;
 use planrun_core::run::Asking;
 use planrun_lang::call::{Answer, CallError};
@@ -211,7 +212,7 @@ impl Bench {
     }
 
     fn called(&self) -> Vec<String> {
-        self.calls.lock().unwrap().clone()
+        self.calls.lock().clone()
     }
 
     /// Returns the bodies of the requests that the model received.

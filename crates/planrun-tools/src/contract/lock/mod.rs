@@ -162,6 +162,7 @@ impl LockedTool {
 impl LockedServer {
     /// Pins what a server declares now. An accepted claim stays accepted if the contract is unchanged; a tool with a
     /// changed contract has to be accepted again.
+    #[must_use]
     pub fn renewed(&self, offered: OfferedServer) -> Self {
         let tools = offered.tools.into_iter().map(|(name, tool)| {
             let mut pinned = LockedTool::new(tool);
@@ -222,6 +223,7 @@ impl Lock {
     }
 
     /// Returns the same servers with only the contracts of these tools, which are given by their dotted names.
+    #[must_use]
     pub fn only(&self, used: &BTreeSet<String>) -> Self {
         let servers = self.servers.iter().map(|(name, server)| {
             let tools = server.tools.iter();

@@ -1,11 +1,10 @@
 //! The state of an agent's task, assembled from the agent's updates.
 
 use planrun_lang::call::CallError;
-use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Validation};
 
 use super::wire::{Artifact, ArtifactUpdate, Message, State, Status, Task, Update};
 use crate::tools::http::MAX_BODY_BYTES;
+use crate::tools::invalid_result;
 
 /// The state of a call: its task, or the message that the agent answered with instead of a task.
 #[derive(Default)]
@@ -147,8 +146,7 @@ impl Known {
 
 fn invalid_update(what: &str) -> CallError {
     let message = format!("the agent sent an invalid answer: {what}");
-    let class = ErrorClass::Validation(Validation::Result);
-    CallError::new(class, message, Sent::Answered)
+    invalid_result(message)
 }
 
 #[cfg(test)]

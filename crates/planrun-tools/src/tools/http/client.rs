@@ -8,7 +8,7 @@ use std::time::Duration;
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::permission::{Denial, Permissions};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Transient, Validation};
+use planrun_lang::types::{Denied, ErrorClass, Transient};
 use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Method, Response, Url};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::charset::to_utf8;
 use super::resolver::{PermittedResolver, REQUESTED};
 use crate::tools::{EventSender, Progress};
+use crate::tools::{invalid_arguments, invalid_result};
 
 /// Maximum number of redirects of a request.
 pub(in crate::tools) const MAX_REDIRECTS: usize = 5;
@@ -327,11 +328,7 @@ fn check_scheme(url: &Url) -> Result<(), CallError> {
         "{}: the URL of a tool must begin with http or https",
         display_url(url)
     );
-    Err(error(
-        ErrorClass::Validation(Validation::Arguments),
-        message,
-        Sent::No,
-    ))
+    Err(invalid_arguments(message))
 }
 
 /// Returns the request that a redirect leads to; `None` for any other response.
@@ -442,11 +439,7 @@ pub(super) fn too_large(url: &Url, max_bytes: usize) -> CallError {
         "{} answered with more than {max_bytes} bytes",
         display_url(url)
     );
-    error(
-        ErrorClass::Validation(Validation::Result),
-        message,
-        Sent::Answered,
-    )
+    invalid_result(message)
 }
 
 /// Reports progress, except for a complete body.
@@ -463,11 +456,7 @@ fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
     let place = display_url(url);
     if problem.is_builder() {
         let message = format!("{place} cannot be requested: {}", innermost_cause(problem));
-        return error(
-            ErrorClass::Validation(Validation::Arguments),
-            message,
-            Sent::No,
-        );
+        return invalid_arguments(message);
     }
     if let Some(denial) = causes(problem).find_map(|cause| cause.downcast_ref::<Denial>()) {
         return denial.clone().into();

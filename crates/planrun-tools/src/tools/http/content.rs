@@ -1,12 +1,11 @@
 //! The encodings of request and answer bodies by media type.
 
-use planrun_lang::call::{Answer, CallError, CallOutcome};
-use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Validation};
+use planrun_lang::call::{Answer, CallOutcome};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::HttpResponse;
+use crate::tools::invalid_result;
 
 /// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +57,7 @@ pub fn value(response: &HttpResponse, expected: Option<Content>, path: &str) -> 
             Ok(json) => Ok(Answer::Json(json)),
             Err(problem) => {
                 let message = format!("{path} answered with invalid JSON: {problem}");
-                let class = ErrorClass::Validation(Validation::Result);
-                Err(CallError::new(class, message, Sent::Answered))
+                Err(invalid_result(message))
             }
         },
         Content::Text => Ok(Answer::Json(String::from_utf8_lossy(&response.body).into())),

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{
     Pid, Signal, kill_process, kill_process_group, test_kill_process, test_kill_process_group,
 };
@@ -28,7 +29,7 @@ static RUNNING: Mutex<BTreeMap<Arc<str>, Pid>> = Mutex::new(BTreeMap::new());
 /// this process ends any more.
 pub fn kill_programs() {
     abandon_calls();
-    let running = std::mem::take(&mut *RUNNING.lock().unwrap_or_else(PoisonError::into_inner));
+    let running = std::mem::take(&mut *RUNNING.lock());
     for (mark, leader) in running {
         kill(leader, &mark);
     }
@@ -76,7 +77,7 @@ impl ProcessGroup {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         let (leader, mark) = (id.and_then(Pid::from_raw), Arc::from(mark));
         if let Some(leader) = leader {
-            let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut running = RUNNING.lock();
             running.insert(Arc::clone(&mark), leader);
         }
         Ok((Self { leader, mark }, child))
@@ -130,7 +131,7 @@ impl ProcessGroup {
     /// Returns what has to be killed, unless that has been done already.
     fn take(&mut self) -> Option<(Pid, Arc<str>)> {
         let leader = self.leader.take()?;
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = RUNNING.lock();
         running.remove(&self.mark);
         Some((leader, Arc::clone(&self.mark)))
     }

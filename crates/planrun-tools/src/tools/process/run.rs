@@ -2,9 +2,10 @@
 //! started.
 
 use std::process::ExitStatus;
-use std::sync::{Mutex, PoisonError};
+
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Transient, Validation};
@@ -232,7 +233,7 @@ async fn drain(
             return Err(Stop::TooMuch);
         }
         output.extend(buffer.iter().take(read));
-        let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = written.lock();
         written.add(read);
     }
 }
