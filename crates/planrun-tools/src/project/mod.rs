@@ -25,6 +25,7 @@ use tokio::task::JoinSet;
 use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
 use crate::tools::a2a::AgentServer;
+use crate::tools::app::section::Mistakes;
 use crate::tools::app::{App, Findings, load_apps};
 use crate::tools::mcp::{McpAddress, McpServer};
 use crate::tools::openapi::{Endpoint, Operation, Security};
@@ -119,14 +120,14 @@ impl Project {
                 .map_err(|problem| unreadable(file, &problem))?;
             let source = Arc::new(SourceFile::new(display_path(file), text));
             own_file = Some(source.clone());
-            let mut found = Vec::new();
-            read = settings::read(&source, (host, &root), &mut found)
+            let found = Mistakes::in_project();
+            read = settings::read(&source, (host, &root), &found)
                 .map_err(|fault| fault.within(&source))?;
-            if !found.is_empty() {
-                found.sort_by_key(|finding: &Diagnostic| finding.span);
+            let diagnostics = found.sorted();
+            if !diagnostics.is_empty() {
                 findings.push(Findings {
                     source,
-                    diagnostics: found,
+                    diagnostics,
                 });
             }
         }
@@ -166,7 +167,8 @@ impl Project {
             .unwrap_or_else(|| location.folder.join(Location::FILE));
         let text = host.read_file(&file).ok()?;
         let source = SourceFile::new(display_path(&file), text);
-        let read = settings::read(&source, (host, &location.folder), &mut Vec::new());
+        let found = Mistakes::in_project();
+        let read = settings::read(&source, (host, &location.folder), &found);
         read.ok()?.settings.language
     }
 
