@@ -6,7 +6,7 @@ use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 
 use super::arguments::EvalArguments;
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Result, Terminal};
 
 /// Output of the command.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,11 +18,9 @@ pub struct Answer {
 }
 
 /// Evaluates the expression given on the command line. Returns an error if the bindings cannot be read or are invalid.
-pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit> {
     let bindings = arguments.bindings.as_ref().map(|path| {
-        std::fs::read_to_string(path).map_err(|error| {
-            Failure::Environment(format!("cannot read `{}`: {error}", path.display()))
-        })
+        std::fs::read_to_string(path).map_err(|error| Failure::cannot_read(path, &error))
     });
     let answer = run(
         &arguments.expression,
@@ -31,11 +29,7 @@ pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Fa
     )
     .map_err(Failure::Usage)?;
     terminal.print_json(&format!("{}\n", answer.text))?;
-    Ok(if answer.is_value {
-        Exit::Fine
-    } else {
-        Exit::Findings
-    })
+    Ok(Exit::fine_if(answer.is_value))
 }
 
 /// Evaluates an expression over a JSON object of bindings. If `typed` is true, input and output are typed JSON. Fails

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use planrun_tools::host::{Host, RealHost};
 
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Result, Terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,7 +43,7 @@ pub struct Arguments {
 
 /// Writes a project, and prints the next commands to type. Returns an error if one of its files exists already, or
 /// cannot be written.
-pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let folder = arguments.folder.as_path();
     let existing = FILES
         .iter()

@@ -7,7 +7,7 @@ use planrun_lang::format;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::{ast, json, parse};
 
-use super::Failure;
+use super::{Failure, Result};
 use planrun_runs::runs::{CheckedPlan, parse_input};
 use planrun_test::plantest::explore::{literal, word};
 
@@ -26,7 +26,7 @@ pub fn of(
     checked: &CheckedPlan,
     inputs: &[(String, String)],
     name: Option<&str>,
-) -> Result<Instance, Failure> {
+) -> Result<Instance> {
     let parsed = parse(&checked.source);
     let deep = || Failure::Environment("the plan is nested too deeply".to_owned());
     let file = checked.source.name().replace(json::ENDING, ".plan");
@@ -67,10 +67,7 @@ fn callers(file: &ast::File, plan: &str) -> BTreeSet<Arc<str>> {
 }
 
 /// Parses the given inputs, and returns them as literals of the language.
-fn fixed(
-    checked: &CheckedPlan,
-    inputs: &[(String, String)],
-) -> Result<Vec<(String, String)>, Failure> {
+fn fixed(checked: &CheckedPlan, inputs: &[(String, String)]) -> Result<Vec<(String, String)>> {
     let mut fixed: Vec<(String, String)> = Vec::new();
     for (name, text) in inputs {
         let (parameter, value) = parse_input(&checked.plan, name, text)?;

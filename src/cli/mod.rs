@@ -18,6 +18,7 @@ pub mod fmt;
 pub mod graph;
 pub mod import;
 pub mod init;
+mod input;
 mod instance;
 mod journals;
 mod logging;
@@ -50,7 +51,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use planrun_tools::project::Location;
 
-pub use exit::{Exit, Failure};
+pub use exit::{Exit, Failure, Result};
 pub use terminal::{Color, Terminal};
 
 const EXIT_CODES: &str = "\
@@ -173,7 +174,7 @@ fn report_failure(failure: &Failure, terminal: Terminal) -> Exit {
     Exit::from(failure)
 }
 
-fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
+fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit> {
     match &line.command {
         #[cfg(feature = "agent")]
         Command::Agent(arguments) => {

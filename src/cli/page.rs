@@ -1,7 +1,9 @@
 //! Renders Markdown pages for a terminal: headings and code are highlighted, paragraphs are wrapped.
 
-use owo_colors::OwoColorize;
+use owo_colors::{OwoColorize, Style};
 use planrun_lang::diag::render::{Appearance, wrap};
+
+use super::terminal::styled;
 
 /// Maximum width of paragraphs, in columns: longer lines are hard to read.
 const TEXT_COLUMNS: usize = 88;
@@ -41,11 +43,7 @@ fn is_heading(line: &str) -> bool {
 
 fn push_heading(out: &mut String, line: &str, style: Appearance) {
     let text = line.trim_start_matches(['#', ' ']);
-    if style.color {
-        out.push_str(&text.bold().to_string());
-    } else {
-        out.push_str(text);
-    }
+    out.push_str(&styled(text, Style::new().bold(), style));
     out.push('\n');
 }
 

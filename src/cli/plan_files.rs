@@ -11,7 +11,7 @@ use planrun_lang::diag::closest;
 use planrun_lang::diag::render::{Problem, human, visible_line};
 use planrun_lang::syntax::json;
 
-use super::{Failure, Terminal};
+use super::{Failure, Result, Terminal};
 use planrun_runs::runs::{CheckedPlan, Choice, Error, PlanText, Workspace, file_name, tidy};
 
 /// Suffix of plan files; those in the JSON form end in [`json::ENDING`].
@@ -44,7 +44,7 @@ pub struct PlanFiles {
 /// Returns the plan files that the paths name: a file as it is, a folder with every `*.plan`, `*.plan.json` and
 /// `*.plantest` below it that git does not ignore, and `-` for standard input. Returns an error if a path does not
 /// exist.
-pub fn find(paths: &[PathBuf]) -> Result<PlanFiles, Failure> {
+pub fn find(paths: &[PathBuf]) -> Result<PlanFiles> {
     let mut found = PlanFiles::default();
     for path in paths {
         let kind = if path.as_os_str() == STDIN {
@@ -96,15 +96,14 @@ pub fn checked_plan(
     path: &Path,
     name: Option<&str>,
     terminal: Terminal,
-) -> Result<Option<CheckedPlan>, Failure> {
-    let source =
-        match load(&PlanFile::of(path)).map_err(|problem| Failure::Environment(problem.message))? {
-            PlanText::Text(source) => source,
-            PlanText::Broken(report) => {
-                terminal.eprint(&human(&[report], terminal.style));
-                return Ok(None);
-            }
-        };
+) -> Result<Option<CheckedPlan>> {
+    let source = match load(&PlanFile::of(path))? {
+        PlanText::Text(source) => source,
+        PlanText::Broken(report) => {
+            terminal.eprint(&human(&[report], terminal.style));
+            return Ok(None);
+        }
+    };
     let checked = workspace.clone().checked(source);
     if checked
         .project_findings()

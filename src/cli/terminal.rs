@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
-use owo_colors::OwoColorize;
+use owo_colors::{OwoColorize, Style};
 use planrun_lang::diag::render::{
     Appearance, Language, escape_json, visible_text, without_commands,
 };
 use serde::Serialize;
 
-use super::Failure;
+use super::{Failure, Result};
 
 /// Whether the program that reads standard output has closed it.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -89,7 +89,7 @@ impl Terminal {
 
     /// Writes a result for people to standard output. A closed pipe, such as that of `head`, is not an error. Returns
     /// an error if the output cannot be written for another reason, such as a full disk.
-    pub fn print(&self, text: &str) -> Result<(), Failure> {
+    pub fn print(&self, text: &str) -> Result<()> {
         let choice = if self.style.color {
             ColorChoice::AlwaysAnsi
         } else {
@@ -106,7 +106,7 @@ impl Terminal {
 
     /// Writes JSON to standard output; characters that control a terminal or continuous integration are escaped. Fails
     /// like [`Terminal::print`].
-    pub fn print_json(&self, document: &str) -> Result<(), Failure> {
+    pub fn print_json(&self, document: &str) -> Result<()> {
         let mut stdout = io::stdout().lock();
         written(
             stdout
@@ -116,14 +116,14 @@ impl Terminal {
     }
 
     /// Writes a value as one JSON document, over several lines. Fails like [`Terminal::print`].
-    pub fn print_document(&self, document: &impl Serialize) -> Result<(), Failure> {
+    pub fn print_document(&self, document: &impl Serialize) -> Result<()> {
         let text = serde_json::to_string_pretty(document).unwrap_or_default();
         self.print_json(&format!("{text}\n"))
     }
 
     /// Writes text for another program to standard output, byte for byte. On a terminal, control characters are
     /// escaped. Fails like [`Terminal::print`].
-    pub fn print_exactly(&self, text: &str) -> Result<(), Failure> {
+    pub fn print_exactly(&self, text: &str) -> Result<()> {
         if io::stdout().is_terminal() {
             return self.print(&visible_text(text));
         }
@@ -196,7 +196,7 @@ fn choice(requested: Color, automatic: ColorChoice) -> bool {
 }
 
 /// Ignores a closed pipe, but remembers it.
-pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
+pub(super) fn written(result: io::Result<()>) -> Result<()> {
     match result {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {
@@ -206,6 +206,15 @@ pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
         Err(error) => Err(Failure::Environment(format!(
             "cannot write the output: {error}"
         ))),
+    }
+}
+
+/// Returns a text in a style, where texts are coloured.
+pub(super) fn styled(text: &str, with: Style, appearance: Appearance) -> String {
+    if appearance.color {
+        text.style(with).to_string()
+    } else {
+        text.to_owned()
     }
 }
 

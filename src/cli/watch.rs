@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use notify::{Event, EventKind, RecursiveMode, Watcher as _};
 
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 
 /// Editors write a file in several steps, so a change takes effect when no other follows for this duration.
 const DEBOUNCE: Duration = Duration::from_millis(80);
@@ -17,8 +17,8 @@ const DEBOUNCE: Duration = Duration::from_millis(80);
 pub(super) fn watch(
     paths: &[PathBuf],
     terminal: Terminal,
-    once: impl Fn() -> Result<Exit, Failure>,
-) -> Result<Exit, Failure> {
+    once: impl Fn() -> Result<Exit>,
+) -> Result<Exit> {
     let (sender, changes) = mpsc::channel();
     let failed =
         |error: notify::Error| Failure::Environment(format!("cannot watch for changes: {error}"));

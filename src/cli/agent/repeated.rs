@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{Arguments, print_event};
 use crate::cli::arguments::RunFormat;
 use crate::cli::run::wait;
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Result, Terminal};
 
 /// The result of planning a request once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -74,7 +74,7 @@ pub(super) fn run(
     options: &Options,
     arguments: &Arguments,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let mut endings = BTreeMap::<Ending, u32>::new();
     let mut turns = BTreeMap::<usize, u32>::new();
     for _ in 0..times {
@@ -120,7 +120,7 @@ fn print_counts(
     times: u32,
     format: RunFormat,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let count = |ending| counts.endings.get(&ending).copied().unwrap_or_default();
     match format {
         RunFormat::Json | RunFormat::Ndjson => {
@@ -142,9 +142,5 @@ fn print_counts(
         }
     }
     let all_planned = count(Ending::Planned) == times;
-    Ok(if all_planned {
-        Exit::Fine
-    } else {
-        Exit::Findings
-    })
+    Ok(Exit::fine_if(all_planned))
 }

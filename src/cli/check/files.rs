@@ -12,8 +12,8 @@ use rayon::prelude::*;
 use super::fix::{self, FixOptions, Fixed};
 use super::projects::Projects;
 use super::stats::Counts;
-use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile, PlanFiles};
+use crate::cli::{Failure, Result};
 use planrun_runs::runs::{PlanText, Workspace};
 
 /// Stack size of each thread, in bytes: sufficient for plans at the nesting limits of the language, even in
@@ -46,7 +46,7 @@ struct One {
 }
 
 /// Checks all files, in parallel. Returns an error if a project cannot be used.
-pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failure> {
+pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     let projects = Projects::open(&host, &found.files, task)?;
     let mut report = Report {

@@ -12,7 +12,7 @@ use planrun_tools::host::Host;
 
 use super::files::{self, Checked, Task};
 use crate::cli::plan_files::{PlanFile, PlanFiles};
-use crate::cli::{Failure, Terminal};
+use crate::cli::{Result, Terminal};
 
 /// Maximum number of times that all files are checked.
 const MAX_PASSES: usize = 4;
@@ -39,7 +39,7 @@ pub(super) struct Fixed {
 
 /// Checks until no fix changes a file: a fix in one file can enable one in another file that uses it. Returns an error
 /// if a project cannot be used.
-pub(super) fn check_until_stable(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failure> {
+pub(super) fn check_until_stable(found: &PlanFiles, task: Task<'_>) -> Result<Checked> {
     let mut checked = files::check(found, task)?;
     let mut earlier = Vec::new();
     for _ in 1..MAX_PASSES {
@@ -69,7 +69,7 @@ pub(super) fn print_result(
     fixed: &[Fixed],
     options: Option<FixOptions>,
     terminal: Terminal,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let Some(options) = options else {
         return Ok(());
     };

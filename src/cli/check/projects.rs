@@ -9,7 +9,7 @@ use planrun_tools::host::Host;
 use planrun_tools::project::Location;
 
 use super::files::Task;
-use crate::cli::Failure;
+use crate::cli::Result;
 use crate::cli::plan_files::PlanFile;
 use planrun_runs::runs::Workspace;
 
@@ -21,11 +21,7 @@ pub(super) struct Projects {
 
 impl Projects {
     /// Opens the project of each file. Returns an error if a project cannot be used.
-    pub(super) fn open(
-        host: &Arc<dyn Host>,
-        files: &[PlanFile],
-        task: Task<'_>,
-    ) -> Result<Self, Failure> {
+    pub(super) fn open(host: &Arc<dyn Host>, files: &[PlanFile], task: Task<'_>) -> Result<Self> {
         let mut projects = Self {
             all: Vec::new(),
             of_file: Vec::with_capacity(files.len()),

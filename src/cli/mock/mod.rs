@@ -18,7 +18,7 @@ use planrun_tools::tools::openapi::{Api, MAX_DOCUMENT_BYTES, read_api};
 
 use super::arguments::MockArguments;
 use super::terminal::written;
-use super::{Exit, Failure};
+use super::{Exit, Failure, Result};
 
 /// The options of the command line.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct Mock {
 }
 
 /// Serves what the command line names. Returns an error if there is nothing to serve, or it cannot be served.
-pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
+pub fn command(arguments: &MockArguments) -> Result<Exit> {
     if let Some(super::arguments::MockKind::Model(arguments)) = &arguments.kind {
         return model::command(arguments);
     }
@@ -64,7 +64,7 @@ pub fn run(
     host: &Arc<dyn Host>,
     out: &mut dyn Write,
     report: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let apps = match &mock.apps {
         Some(path) => read_apps(path, host.as_ref(), report).map_err(Failure::Environment)?,
         None => Vec::new(),
@@ -97,7 +97,7 @@ pub fn run(
 }
 
 /// Runs a server to its end, in a new runtime.
-fn serve(server: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+fn serve(server: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -114,7 +114,7 @@ fn announce(
     description: &str,
     out: &mut dyn Write,
     report: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<()> {
     written(writeln!(out, "http://{address}").and_then(|()| out.flush()))?;
     let address = address.ip();
     if !address.is_loopback() {
@@ -184,7 +184,7 @@ fn names(apps: &[App], documents: &[Api]) -> String {
 }
 
 /// Waits for Ctrl-C or a termination signal.
-async fn stopped() -> Result<(), Failure> {
+async fn stopped() -> Result<()> {
     let ended = async {
         let mut terminate =
             tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;

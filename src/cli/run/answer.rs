@@ -10,7 +10,7 @@ use super::drive::OutputOptions;
 use super::results;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::runs::timestamp;
-use crate::cli::{Exit, Failure, Terminal, ask};
+use crate::cli::{Exit, Failure, Result, Terminal, ask};
 use planrun_core::journal::StepError;
 use planrun_core::run::{Interruption, Outcome, StepReport};
 use planrun_runs::runs::CallSummary;
@@ -20,11 +20,7 @@ const MAX_FAILED_STEPS: usize = 8;
 
 /// Prints the outcome of a run. `until` is the step after which it pauses, from `--until`. Returns an error if the
 /// output cannot be written.
-pub fn print(
-    outcome: &Outcome,
-    until: Option<&str>,
-    options: OutputOptions,
-) -> Result<Exit, Failure> {
+pub fn print(outcome: &Outcome, until: Option<&str>, options: OutputOptions) -> Result<Exit> {
     let terminal = options.terminal;
     match options.format {
         RunFormat::Json => print_document(outcome, options)?,
@@ -52,7 +48,7 @@ pub fn print(
 
 /// Prints the JSON document of a run, or adds it to those of other runs. Returns an error if the output cannot be
 /// written.
-pub fn print_document(outcome: &Outcome, options: OutputOptions) -> Result<(), Failure> {
+pub fn print_document(outcome: &Outcome, options: OutputOptions) -> Result<()> {
     let document = document(outcome, options.output)?;
     match options.collected {
         Some(collected) => {
@@ -236,7 +232,7 @@ fn print_paused(run: &str, error: &StepError, terminal: Terminal) {
 }
 
 /// Returns the JSON output of a run.
-fn document(outcome: &Outcome, output: RunOutput) -> Result<String, Failure> {
+fn document(outcome: &Outcome, output: RunOutput) -> Result<String> {
     Ok(match output {
         RunOutput::Reply => {
             let mut text = Vec::new();

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use planrun_tools::host::{Host as _, RealHost};
 
 use super::files::Tested;
-use crate::cli::{Failure, Terminal};
+use crate::cli::{Failure, Result, Terminal};
 use planrun_test::plantest::coverage::{Coverage, Goals, Seen, Share, html, json, lcov, text};
 
 /// The formats of coverage reports.
@@ -60,7 +60,7 @@ pub(super) fn print_reports(
     folder: &Path,
     to_stderr: bool,
     terminal: Terminal,
-) -> Result<Share, Failure> {
+) -> Result<Share> {
     let coverage = Coverage::of(goals, seen);
     for report in reports {
         let content = match report {
@@ -82,8 +82,7 @@ pub(super) fn print_reports(
             continue;
         };
         let path: PathBuf = folder.join(name);
-        let cannot =
-            |error| Failure::Environment(format!("cannot write `{}`: {error}", path.display()));
+        let cannot = |error| Failure::cannot_write(&path, &error);
         RealHost
             .make_folder(folder)
             .and_then(|()| RealHost.write_file(&path, content.as_bytes()))

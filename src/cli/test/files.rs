@@ -9,7 +9,7 @@ use planrun_tools::host::{Host, RealHost};
 use planrun_tools::project::Location;
 use rayon::prelude::*;
 
-use crate::cli::Failure;
+use crate::cli::Result;
 use crate::cli::plan_files::{self, PlanFile};
 use planrun_core::run::Defaults;
 use planrun_runs::runs::{PlanText, Workspace};
@@ -57,7 +57,7 @@ pub(crate) struct TestedFile {
 
 /// Returns the files below the paths that have tests, checked in parallel. Returns an error if a path does not exist,
 /// or a project cannot be used.
-pub(crate) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
+pub(crate) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested> {
     let mut tested = open_all(paths, folder)?;
     let without_tests = &tested.without_tests;
     let has_tests = |file: &TestedFile| !without_tests.contains(file.suite.source.name());
@@ -67,7 +67,7 @@ pub(crate) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, F
 
 /// Returns the files below the paths, including those without tests. Returns an error if a path does not exist, or a
 /// project cannot be used.
-pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
+pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     let found = plan_files::find(paths)?;
     let mut places: BTreeMap<Location, usize> = BTreeMap::new();
