@@ -64,7 +64,11 @@
 
 pub mod check;
 // The implementation of the program. Its stable interface is its arguments and outputs, not its functions.
-#[allow(clippy::missing_errors_doc, clippy::must_use_candidate)]
+#[expect(
+    clippy::missing_errors_doc,
+    clippy::must_use_candidate,
+    reason = "these functions are for the program only"
+)]
 #[doc(hidden)]
 pub mod cli;
 pub mod run;

@@ -29,6 +29,7 @@ mod page;
 mod plan_files;
 pub mod plans;
 pub mod progress;
+mod projects;
 mod question;
 pub mod review;
 pub mod run;

@@ -41,26 +41,15 @@ impl Ending {
         Self::NoAnswer,
     ];
 
-    /// Returns the key in JSON.
-    fn word(self) -> &'static str {
+    /// Returns the key in JSON, and the words for people.
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Planned => "planned",
-            Self::NoPlan => "no_plan",
-            Self::Errors => "errors",
-            Self::Lookups => "lookups",
-            Self::RateLimited => "rate_limited",
-            Self::NoAnswer => "no_answer",
-        }
-    }
-
-    fn label(self) -> &'static str {
-        match self {
-            Self::Planned => "plans without errors",
-            Self::NoPlan => "answers without a plan",
-            Self::Errors => "plans with errors",
-            Self::Lookups => "stopped after too many lookups",
-            Self::RateLimited => "rate-limited by the model's server",
-            Self::NoAnswer => "no answer from the model",
+            Self::Planned => ("planned", "plans without errors"),
+            Self::NoPlan => ("no_plan", "answers without a plan"),
+            Self::Errors => ("errors", "plans with errors"),
+            Self::Lookups => ("lookups", "stopped after too many lookups"),
+            Self::RateLimited => ("rate_limited", "rate-limited by the model's server"),
+            Self::NoAnswer => ("no_answer", "no answer from the model"),
         }
     }
 }
@@ -124,7 +113,7 @@ fn print_counts(
     let count = |ending| counts.endings.get(&ending).copied().unwrap_or_default();
     match format {
         RunFormat::Json | RunFormat::Ndjson => {
-            let words = Ending::ALL.map(|ending| (ending.word(), count(ending)));
+            let words = Ending::ALL.map(|ending| (ending.names().0, count(ending)));
             let endings: BTreeMap<&str, u32> = words.into();
             let document = json!({ "times": times, "endings": endings, "turns": counts.turns });
             terminal.print_json(&format!("{document}\n"))?;
@@ -133,7 +122,7 @@ fn print_counts(
             let mut text = String::new();
             for ending in Ending::ALL.into_iter().filter(|ending| count(*ending) > 0) {
                 // Writing to a string cannot fail.
-                let _ = writeln!(text, "{:>4} {}", count(ending), ending.label());
+                let _ = writeln!(text, "{:>4} {}", count(ending), ending.names().1);
                 for (turns, plans) in counts.turns.iter().filter(|_| ending == Ending::Planned) {
                     let _ = writeln!(text, "{plans:>8} after {}", counted(*turns, "turn"));
                 }

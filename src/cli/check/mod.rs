@@ -2,7 +2,6 @@
 
 mod files;
 mod fix;
-mod projects;
 mod stats;
 
 use std::path::{Path, PathBuf};

@@ -20,33 +20,35 @@ use crate::tools::app::section::Mistakes;
 use crate::tools::app::variables::{self, Variable, unset_in};
 use crate::tools::mcp::McpAddress;
 
-/// Reads the servers of a file. Those that need a variable that is not set are added to `unset`.
-pub(super) fn read_file(
-    path: &Path,
-    (host, root): (&dyn Host, &Path),
-    variables: &BTreeSet<String>,
-    unset: &mut Vec<(Arc<str>, Arc<str>)>,
-    found: &mut Vec<Findings>,
-) -> Vec<ServerSettings> {
-    let text = host.read_bounded(path, MAX_FILE_BYTES as u64);
-    let source = SourceFile::new(display_path(path), text.as_deref().unwrap_or_default());
-    let own = Mistakes::in_project();
-    let servers = match text {
-        Ok(text) => servers(&text, (host, root), variables, unset, &own),
-        Err(problem) => {
-            let message = format!("this file of MCP servers cannot be read: {problem}");
-            own.add(Span::at(0), message);
-            Vec::new()
+impl ServerReader<'_> {
+    /// Reads the servers of a file. Those that need a variable that is not set are added to `unset`.
+    pub(super) fn file(
+        path: &Path,
+        (host, root): (&dyn Host, &Path),
+        variables: &BTreeSet<String>,
+        unset: &mut Vec<(Arc<str>, Arc<str>)>,
+        found: &mut Vec<Findings>,
+    ) -> Vec<ServerSettings> {
+        let text = host.read_bounded(path, MAX_FILE_BYTES as u64);
+        let source = SourceFile::new(display_path(path), text.as_deref().unwrap_or_default());
+        let own = Mistakes::in_project();
+        let servers = match text {
+            Ok(text) => servers(&text, (host, root), variables, unset, &own),
+            Err(problem) => {
+                let message = format!("this file of MCP servers cannot be read: {problem}");
+                own.add(Span::at(0), message);
+                Vec::new()
+            }
+        };
+        let diagnostics = own.sorted();
+        if !diagnostics.is_empty() {
+            found.push(Findings {
+                source: Arc::new(source),
+                diagnostics,
+            });
         }
-    };
-    let diagnostics = own.sorted();
-    if !diagnostics.is_empty() {
-        found.push(Findings {
-            source: Arc::new(source),
-            diagnostics,
-        });
+        servers
     }
-    servers
 }
 
 fn servers(

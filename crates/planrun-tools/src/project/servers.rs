@@ -10,7 +10,6 @@ use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::types::Effect;
 
 use super::apis::ApiSettings;
-use super::editor_files::read_file;
 use super::settings::Read;
 use super::source::{ServerSettings, ToolSource};
 use super::{Location, display_path};
@@ -57,7 +56,7 @@ pub(super) fn all(
     for (path, _) in &read.server_files {
         let file = root.join(path);
         let unset = &mut read.listed.unset;
-        let mut further = read_file(&file, (host, root), &read.variables, unset, found);
+        let mut further = ServerReader::file(&file, (host, root), &read.variables, unset, found);
         for server in &mut further {
             if let Some(classes) = read.listed.classes.remove(&*server.name) {
                 server.classes = classes;
