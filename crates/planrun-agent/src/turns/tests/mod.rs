@@ -62,10 +62,7 @@ impl Transport for RecordingTool {
         }
         let name = request.signature.name.clone();
         let arguments = request.arguments.to_json();
-        self.calls
-            .lock()
-            .unwrap()
-            .push(format!("{name} {arguments}"));
+        self.calls.lock().push(format!("{name} {arguments}"));
         let meeting = self.meeting.clone();
         Conversation::from_future(async move {
             let answer = match &*name {
@@ -100,10 +97,7 @@ struct FixedAsker {
 
 impl Asker for FixedAsker {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
-        self.asked
-            .lock()
-            .unwrap()
-            .push(asking.question.text.to_string());
+        self.asked.lock().push(asking.question.text.to_string());
         let given = SubmittedAnswer {
             path: asking.path,
             value: self.value.clone(),

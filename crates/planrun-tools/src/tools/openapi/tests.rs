@@ -149,7 +149,6 @@ async fn serve() -> (String, Requests) {
                 let body = String::from_utf8_lossy(&body);
                 requests
                     .lock()
-                    .unwrap()
                     .push(format!("{method} {uri}{lines}\n\n{body}"));
                 answer(uri.path().rsplit('/').next().unwrap_or_default())
             }
