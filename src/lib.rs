@@ -60,8 +60,14 @@
 //! (`planrun_lang`, `planrun_core`, `planrun_tools`, `planrun_runs`, `planrun_test`) are available for anything that
 //! is not re-exported here, but only this crate promises a stable interface.
 
+#![warn(clippy::missing_errors_doc, clippy::must_use_candidate)]
+
 pub mod check;
 // The implementation of the program. Its stable interface is its arguments and outputs, not its functions.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "these functions are for the program only"
+)]
 #[doc(hidden)]
 pub mod cli;
 pub mod run;

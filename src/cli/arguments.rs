@@ -11,7 +11,7 @@ use planrun_lang::protocol::run_id_fault;
 use planrun_runs::runs::split_answer;
 use serde_json::Value as Json;
 
-use super::Failure;
+use super::{Failure, Result};
 
 const EVAL_EXAMPLES: &str = "\
 Examples:
@@ -234,7 +234,7 @@ pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
 }
 
 /// Parses JSON that a user has typed. The error does not quote the text, which may be a secret.
-pub(super) fn parse_json(what: &str, text: &str) -> Result<Json, Failure> {
+pub(super) fn parse_json(what: &str, text: &str) -> Result<Json> {
     serde_json::from_str(text).map_err(|error| {
         let remedy = match text.to_lowercase().as_str() {
             "yes" | "y" | "ok" => "write `true` to confirm, or a string in quotes: '\"yes\"'",

@@ -2,9 +2,10 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::Builder;
 
+use parking_lot::Mutex;
 use planrun_lang::diag::render::{Language, command, project, visible_line};
 use planrun_lang::types::{Literal, Type, decode, from_schema};
 use serde_json::Value as Json;
@@ -14,17 +15,14 @@ use super::arguments::{RunArguments, RunFormat, parse_json};
 use super::echo::without_echo;
 use super::question::{QuestionView, more_questions};
 use super::terminal::at_prompt;
-use super::{Failure, Terminal};
+use super::{Result, Terminal};
 use planrun_core::journal::{FormField, Question, SubmittedAnswer, Waiting};
 use planrun_core::run::{Asking, Outcome};
 use planrun_runs::driver::{Answering, Asker};
 use planrun_runs::runs::real_host;
 
 /// Returns the source of answers for this process: first `--answer`, then the user at the terminal.
-pub(super) fn answering(
-    arguments: &RunArguments,
-    terminal: Terminal,
-) -> Result<Answering, Failure> {
+pub(super) fn answering(arguments: &RunArguments, terminal: Terminal) -> Result<Answering> {
     let given = |(path, text): &(String, String)| {
         let value = parse_json(&format!("the answer to `{path}`"), text)?;
         let by = arguments.by.as_deref().map(Arc::from);
@@ -35,11 +33,7 @@ pub(super) fn answering(
             note: None,
         })
     };
-    let answers = arguments
-        .answers
-        .iter()
-        .map(given)
-        .collect::<Result<_, Failure>>()?;
+    let answers = arguments.answers.iter().map(given).collect::<Result<_>>()?;
     let takes_input = arguments
         .input
         .as_ref()
@@ -110,7 +104,7 @@ impl Asker for AtTerminal {
         // Reads on a thread of its own: the run may end before the user has answered, and must not wait for the
         // answer.
         let asking = Builder::new().spawn(move || {
-            let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut ended = ended.lock();
             let given = if *ended {
                 None
             } else {

@@ -8,7 +8,7 @@ use clap_mangen::Man;
 use planrun_tools::host::{Host, RealHost};
 
 use super::suggest::did_you_mean;
-use super::{CommandLine, Exit, Failure, Terminal};
+use super::{CommandLine, Exit, Failure, Result, Terminal};
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -42,11 +42,8 @@ pub struct ManArguments {
     pub out: Option<PathBuf>,
 }
 
-/// Prints the completion script of a shell.
-///
-/// # Errors
-/// Returns an error if the output cannot be written.
-pub fn completions(arguments: &CompletionsArguments, terminal: Terminal) -> Result<Exit, Failure> {
+/// Prints the completion script of a shell. Returns an error if the output cannot be written.
+pub fn completions(arguments: &CompletionsArguments, terminal: Terminal) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(
         arguments.shell,
@@ -58,11 +55,9 @@ pub fn completions(arguments: &CompletionsArguments, terminal: Terminal) -> Resu
     Ok(Exit::Fine)
 }
 
-/// Prints one manual page, or writes all of them into a folder.
-///
-/// # Errors
-/// Returns an error if there is no such command, or the pages cannot be written.
-pub fn man(arguments: &ManArguments, terminal: Terminal) -> Result<Exit, Failure> {
+/// Prints one manual page, or writes all of them into a folder. Returns an error if there is no such command, or the
+/// pages cannot be written.
+pub fn man(arguments: &ManArguments, terminal: Terminal) -> Result<Exit> {
     match &arguments.out {
         None => {
             let (name, command) = command(&arguments.command)?;
@@ -98,7 +93,7 @@ fn add_pages(name: &str, mut command: Command, pages: &mut Vec<(String, Command)
 }
 
 /// Returns the name of the page and the command it describes.
-fn command(words: &[String]) -> Result<(String, Command), Failure> {
+fn command(words: &[String]) -> Result<(String, Command)> {
     if words.is_empty() {
         return Ok(("planrun".to_owned(), whole()));
     }
@@ -126,7 +121,7 @@ fn whole() -> Command {
     line
 }
 
-fn page(name: &str, command: Command) -> Result<String, Failure> {
+fn page(name: &str, command: Command) -> Result<String> {
     let mut page = Vec::new();
     let source = concat!("planrun ", env!("CARGO_PKG_VERSION"));
     let man = Man::new(command).title(name).source(source);
@@ -135,10 +130,8 @@ fn page(name: &str, command: Command) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
-fn write(path: &Path, page: &str) -> Result<(), Failure> {
+fn write(path: &Path, page: &str) -> Result<()> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     let written = made.and_then(|()| RealHost.write_file(path, page.as_bytes()));
-    written.map_err(|error| {
-        Failure::Environment(format!("cannot write `{}`: {error}", path.display()))
-    })
+    written.map_err(|error| Failure::cannot_write(path, &error))
 }

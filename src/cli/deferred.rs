@@ -6,18 +6,12 @@ use std::process::{Command, Stdio};
 use planrun_runs::runs::{Planrun, ResultFile, Run};
 use serde_json::{Value as Json, json};
 
-use super::Failure;
+use super::{Failure, Result};
 
 /// Creates the result file of a run that has been started, and hands the run to a new process. Returns the notice for
-/// the caller: the path of the file, the run, and the tool that is called.
-///
-/// # Errors
-/// Returns an error if the file cannot be written, or the process cannot be started.
-pub fn begin(
-    planrun: &Planrun,
-    run: Run,
-    (tool, arguments): (&str, Json),
-) -> Result<Json, Failure> {
+/// the caller: the path of the file, the run, and the tool that is called. Returns an error if the file cannot be
+/// written, or the process cannot be started.
+pub fn begin(planrun: &Planrun, run: Run, (tool, arguments): (&str, Json)) -> Result<Json> {
     let id = run.release();
     let file = ResultFile::of(planrun, &id);
     file.create(&id, tool)?;

@@ -1,16 +1,12 @@
 //! Reads secrets from the terminal without displaying them while they are typed.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// The settings of the terminal before it stopped displaying what is typed; `None` while it displays that.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
-
-fn before() -> MutexGuard<'static, Option<Termios>> {
-    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Runs `read` while the terminal displays only the end of the line that is typed.
 pub(super) fn without_echo<T>(read: impl FnOnce() -> T) -> T {
@@ -19,7 +15,7 @@ pub(super) fn without_echo<T>(read: impl FnOnce() -> T) -> T {
         let mut hidden = settings.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
         hidden.local_modes.insert(LocalModes::ECHONL);
-        before().get_or_insert(settings);
+        BEFORE.lock().get_or_insert(settings);
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &hidden);
     }
     let value = read();
@@ -29,7 +25,7 @@ pub(super) fn without_echo<T>(read: impl FnOnce() -> T) -> T {
 
 /// Makes the terminal display again what is typed. The process may end while a secret is being read.
 pub(super) fn restore() {
-    if let Some(settings) = before().take() {
+    if let Some(settings) = BEFORE.lock().take() {
         // Fails if the terminal is gone.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &settings);
     }

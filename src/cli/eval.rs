@@ -6,7 +6,7 @@ use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 
 use super::arguments::EvalArguments;
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Result, Terminal};
 
 /// Output of the command.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,15 +17,10 @@ pub struct Answer {
     pub is_value: bool,
 }
 
-/// Evaluates the expression given on the command line.
-///
-/// # Errors
-/// Returns an error if the bindings cannot be read or are invalid.
-pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Failure> {
+/// Evaluates the expression given on the command line. Returns an error if the bindings cannot be read or are invalid.
+pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit> {
     let bindings = arguments.bindings.as_ref().map(|path| {
-        std::fs::read_to_string(path).map_err(|error| {
-            Failure::Environment(format!("cannot read `{}`: {error}", path.display()))
-        })
+        std::fs::read_to_string(path).map_err(|error| Failure::cannot_read(path, &error))
     });
     let answer = run(
         &arguments.expression,
@@ -34,17 +29,11 @@ pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Fa
     )
     .map_err(Failure::Usage)?;
     terminal.print_json(&format!("{}\n", answer.text))?;
-    Ok(if answer.is_value {
-        Exit::Fine
-    } else {
-        Exit::Findings
-    })
+    Ok(Exit::fine_if(answer.is_value))
 }
 
-/// Evaluates an expression over a JSON object of bindings. If `typed` is true, input and output are typed JSON.
-///
-/// # Errors
-/// Returns a message if the bindings are not a JSON object, or `typed` is true and they are not typed JSON.
+/// Evaluates an expression over a JSON object of bindings. If `typed` is true, input and output are typed JSON. Fails
+/// with a message if the bindings are not a JSON object, or `typed` is true and they are not typed JSON.
 pub fn run(expression: &str, bindings: Option<&str>, typed: bool) -> Result<Answer, String> {
     let bindings = bindings.map_or_else(|| Ok(IndexMap::new()), |text| read(text, typed))?;
     Ok(match eval_text(expression, &bindings) {

@@ -1,9 +1,11 @@
 //! Exit codes of commands, and the failures they report.
 
+use std::fmt::Display;
+use std::path::Path;
 use std::process::ExitCode;
 
 use planrun_core::journal::AnswerError;
-use planrun_lang::diag::render::{command, quoted, visible_line};
+use planrun_lang::diag::render::{Problem, command, quoted, visible_line};
 use planrun_runs::runs::{Error, ErrorKind};
 use planrun_test::plantest::snapshot::SnapshotError;
 
@@ -23,6 +25,9 @@ pub enum Exit {
     /// Interrupted by Ctrl-C.
     Interrupted,
 }
+
+/// The result of a command or of a part of it.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// Why a command failed, as one sentence for the user.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -45,8 +50,11 @@ pub enum Failure {
 }
 
 impl Exit {
+    pub const fn fine_if(is_fine: bool) -> Self {
+        if is_fine { Self::Fine } else { Self::Findings }
+    }
+
     /// Returns the exit code of the process.
-    #[must_use]
     pub const fn code(self) -> u8 {
         match self {
             Self::Fine => 0,
@@ -56,6 +64,16 @@ impl Exit {
             Self::Paused => 4,
             Self::Interrupted => 130,
         }
+    }
+}
+
+impl Failure {
+    pub(super) fn cannot_read(path: &Path, why: &dyn Display) -> Self {
+        Self::Environment(format!("cannot read `{}`: {why}", path.display()))
+    }
+
+    pub(super) fn cannot_write(path: &Path, why: &dyn Display) -> Self {
+        Self::Environment(format!("cannot write `{}`: {why}", path.display()))
     }
 }
 
@@ -130,6 +148,12 @@ pub(super) fn refusal(error: &AnswerError) -> String {
         | AnswerError::Withdrawn(_)
         | AnswerError::Unreadable(_)
         | AnswerError::Misfit { .. } => error.to_string(),
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Environment(problem.message)
     }
 }
 

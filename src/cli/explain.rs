@@ -1,14 +1,15 @@
 //! `planrun explain`: pages about diagnostic codes and built-in tools.
 
 use clap::Args;
-use owo_colors::OwoColorize;
+use owo_colors::Style;
 use planrun_lang::diag::render::{Appearance, visible_line};
 use planrun_lang::diag::{Code, closest, code_named, codes};
 use planrun_lang::types::Signature;
 use planrun_tools::tools::{BUILT_IN, pages};
 
 use super::page::page;
-use super::{Exit, Failure, Terminal};
+use super::terminal::styled;
+use super::{Exit, Failure, Result, Terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,11 +34,9 @@ pub struct Arguments {
 /// The short description of the language.
 const LANGUAGE: &str = include_str!("language.md");
 
-/// Prints the page of a code or tool, or the list of codes and tools.
-///
-/// # Errors
-/// Returns an error if there is no such code or tool, or the output cannot be written.
-pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+/// Prints the page of a code or tool, or the list of codes and tools. Returns an error if there is no such code or
+/// tool, or the output cannot be written.
+pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     if arguments.language {
         terminal.print(LANGUAGE)?;
         return Ok(Exit::Fine);
@@ -54,7 +53,7 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
 }
 
 /// Finds a code by name, or by the form copied from a diagnostic, such as `error[unknown-field]`.
-fn find(name: &str) -> Result<&'static Code, Failure> {
+fn find(name: &str) -> Result<&'static Code> {
     let bare = name
         .split_once('[')
         .map_or(name, |(_, rest)| rest.trim_end_matches(']'));
@@ -78,11 +77,7 @@ fn find(name: &str) -> Result<&'static Code, Failure> {
 fn tools(name: &str, style: Appearance) -> Option<String> {
     let tools = pages::built_in();
     if let Some(tool) = tools.iter().find(|tool| tool.path() == name) {
-        let title = if style.color {
-            name.bold().to_string()
-        } else {
-            name.to_owned()
-        };
+        let title = styled(name, Style::new().bold(), style);
         return Some(format!(
             "{title} (built-in tool)\n\n{}",
             page(&pages::page(tool), style)
@@ -96,11 +91,7 @@ fn tools(name: &str, style: Appearance) -> Option<String> {
 }
 
 fn all_tools(style: Appearance) -> String {
-    let title = if style.color {
-        "Built-in tools".bold().to_string()
-    } else {
-        "Built-in tools".to_owned()
-    };
+    let title = styled("Built-in tools", Style::new().bold(), style);
     format!(
         "{title}\n{}",
         pages::built_in()
@@ -120,22 +111,14 @@ fn tool_line(tool: &Signature) -> String {
 }
 
 fn explanation(code: &Code, style: Appearance) -> String {
-    let name = if style.color {
-        code.name.bold().to_string()
-    } else {
-        code.name.to_owned()
-    };
+    let name = styled(code.name, Style::new().bold(), style);
     format!("{name} ({})\n\n{}", code.severity, page(code.page, style))
 }
 
 fn list(style: Appearance) -> String {
     let widest = codes::all().map(|code| code.name.len()).max().unwrap_or(0);
     let groups = codes::GROUPS.iter().map(|(title, codes)| {
-        let title = if style.color {
-            title.bold().to_string()
-        } else {
-            (*title).to_owned()
-        };
+        let title = styled(title, Style::new().bold(), style);
         let lines: String = codes.iter().map(|code| line(code, widest)).collect();
         format!("{title}\n{lines}")
     });

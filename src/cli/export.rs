@@ -12,7 +12,7 @@ use planrun_lang::syntax::{self, json};
 
 use super::arguments::key_value;
 use super::plan_files::{self, PlanFile};
-use super::{Exit, Failure, Terminal, instance};
+use super::{Exit, Failure, Result, Terminal, instance};
 use planrun_runs::runs::{PlanText, Workspace};
 
 const EXAMPLES: &str = "\
@@ -57,22 +57,13 @@ pub enum Format {
     Text,
 }
 
-/// Prints a plan in its other form, or with some of its inputs fixed.
-///
-/// # Errors
-/// Returns an error if the file cannot be read, the project or an input cannot be used, or the output cannot be
-/// written.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Prints a plan in its other form, or with some of its inputs fixed. Returns an error if the file cannot be read, the
+/// project or an input cannot be used, or the output cannot be written.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     if !arguments.inputs.is_empty() || arguments.name.is_some() {
         return fixed(arguments, project, terminal);
     }
-    let source = match plan_files::load(&PlanFile::of(&arguments.file))
-        .map_err(|problem| Failure::Environment(problem.message))?
-    {
+    let source = match plan_files::load(&PlanFile::of(&arguments.file))? {
         PlanText::Text(source) => source,
         PlanText::Broken(report) => {
             terminal.eprint(&human(&[report], terminal.style));
@@ -122,11 +113,7 @@ pub fn run(
 }
 
 /// Prints a plan with some of its inputs fixed, in the form of its file unless `--format` is given.
-fn fixed(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+fn fixed(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     let workspace = Arc::new(Workspace::open(&arguments.file, project)?);
     let Some(checked) = plan_files::checked_plan(
         &workspace,

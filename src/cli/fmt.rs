@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::check::{nothing_found, write};
 use super::plan_files::{self, PlanFile};
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Result, Terminal};
 use planrun_runs::runs::PlanText;
 
 const EXAMPLES: &str = "\
@@ -55,12 +55,9 @@ enum Done {
     Problem(String),
 }
 
-/// Formats the files that the arguments name.
-///
-/// # Errors
-/// Returns an error if a path does not exist or is a plan in the JSON form, no plan is found, or the output cannot be
-/// written.
-pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+/// Formats the files that the arguments name. Returns an error if a path does not exist or is a plan in the JSON form,
+/// no plan is found, or the output cannot be written.
+pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let mut found = plan_files::find(&arguments.paths)?;
     if let Some(path) = arguments
         .paths

@@ -12,7 +12,7 @@ use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::{self, json};
 
 use super::plan_files::checked_plan;
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Result, Terminal};
 use planrun_runs::runs::{CheckedPlan, Workspace};
 
 const EXAMPLES: &str = "\
@@ -52,15 +52,8 @@ pub enum Format {
     Json,
 }
 
-/// Draws a plan.
-///
-/// # Errors
-/// Returns an error if the plan cannot be loaded, or is too large for an image.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Draws a plan. Returns an error if the plan cannot be loaded, or is too large for an image.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     let workspace = Arc::new(Workspace::open(&arguments.file, project)?);
     let Some(checked) = checked_plan(
         &workspace,
@@ -95,11 +88,8 @@ fn as_text(workspace: &Workspace, checked: &CheckedPlan) -> Option<Arc<Plan>> {
         .find(|plan| plan.name == checked.plan.name)
 }
 
-/// Renders the drawing in a format.
-///
-/// # Errors
-/// Returns an error if the drawing is too large to be laid out as an image.
-pub fn text(drawing: &Drawing, format: Format) -> Result<String, Failure> {
+/// Renders the drawing in a format. Returns an error if the drawing is too large to be laid out as an image.
+pub fn text(drawing: &Drawing, format: Format) -> Result<String> {
     match format {
         Format::Dot => Ok(dot(drawing)),
         Format::Mermaid => Ok(mermaid(drawing)),

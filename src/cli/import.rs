@@ -1,7 +1,7 @@
 //! `planrun import`: converts a plan of another system, and reports what was converted.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write as _};
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,8 +13,9 @@ use planrun_lang::sema::Tools;
 use planrun_lang::source::SourceFile;
 use serde_json::{Value as Json, json};
 
+use super::input::read_bytes;
 use super::plan_files::STDIN_NAME;
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Result, Terminal};
 use planrun_runs::runs::Workspace;
 
 const EXAMPLES: &str = "\
@@ -64,15 +65,9 @@ fn formats() -> impl clap::builder::TypedValueParser<Value = Format> {
     })
 }
 
-/// Converts the document that the arguments name.
-///
-/// # Errors
-/// Returns an error if the document cannot be read, or the plan cannot be written.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Converts the document that the arguments name. Returns an error if the document cannot be read, or the plan cannot
+/// be written.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     let source = read(&arguments.file)?;
     let plan_path = arguments.output.as_deref().unwrap_or(&arguments.file);
     let workspace = Workspace::open(plan_path, project)?;
@@ -109,37 +104,17 @@ pub fn run(
         }
     }
     let is_whole = made.report.count(Conversion::NotCarried) == 0;
-    Ok(if is_sound && is_whole {
-        Exit::Fine
-    } else {
-        Exit::Findings
-    })
+    Ok(Exit::fine_if(is_sound && is_whole))
 }
 
 /// Reads the document, up to one byte more than the size limit of the importer.
-fn read(path: &Path) -> Result<SourceFile, Failure> {
+fn read(path: &Path) -> Result<SourceFile> {
+    let bytes = read_bytes(path, document::MAX_BYTES as u64 + 1)
+        .map_err(|error| Failure::cannot_read(path, &error))?;
     let display = path.display();
-    let cannot =
-        |error: io::Error| Failure::Environment(format!("cannot read `{display}`: {error}"));
-    let limit = document::MAX_BYTES as u64 + 1;
-    let mut bytes = Vec::new();
-    let is_stdin = path.as_os_str() == "-";
-    if is_stdin {
-        io::stdin()
-            .lock()
-            .take(limit)
-            .read_to_end(&mut bytes)
-            .map_err(cannot)?;
-    } else {
-        File::open(path)
-            .map_err(cannot)?
-            .take(limit)
-            .read_to_end(&mut bytes)
-            .map_err(cannot)?;
-    }
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::Findings(format!("`{display}` is not valid UTF-8")))?;
-    let name = if is_stdin {
+    let name = if path.as_os_str() == "-" {
         STDIN_NAME.to_owned()
     } else {
         display.to_string()
@@ -158,7 +133,7 @@ fn plan_name(path: &Path) -> String {
     }
 }
 
-fn write(path: &Path, text: &str, overwrites: bool) -> Result<(), Failure> {
+fn write(path: &Path, text: &str, overwrites: bool) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true);
     if overwrites {
@@ -174,7 +149,7 @@ fn write(path: &Path, text: &str, overwrites: bool) -> Result<(), Failure> {
         io::ErrorKind::AlreadyExists => Failure::Usage(format!(
             "`{display}` already exists, so nothing was written; choose another name, or overwrite it with `--force`"
         )),
-        _ => Failure::Environment(format!("cannot write `{display}`: {error}")),
+        _ => Failure::cannot_write(path, &error),
     })
 }
 

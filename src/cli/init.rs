@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use planrun_tools::host::{Host, RealHost};
 
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Result, Terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,11 +41,9 @@ pub struct Arguments {
     pub folder: PathBuf,
 }
 
-/// Writes a project, and prints the next commands to type.
-///
-/// # Errors
-/// Returns an error if one of its files exists already, or cannot be written.
-pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+/// Writes a project, and prints the next commands to type. Returns an error if one of its files exists already, or
+/// cannot be written.
+pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let folder = arguments.folder.as_path();
     let existing = FILES
         .iter()

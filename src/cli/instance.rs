@@ -7,7 +7,7 @@ use planrun_lang::format;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::{ast, json, parse};
 
-use super::Failure;
+use super::{Failure, Result};
 use planrun_runs::runs::{CheckedPlan, parse_input};
 use planrun_test::plantest::explore::{literal, word};
 
@@ -19,17 +19,14 @@ pub struct Instance {
     pub removed: BTreeSet<Arc<str>>,
 }
 
-/// Returns the file with these inputs of the plan fixed and the plan renamed. Tests, and with fixed inputs the plans that
-/// call it, are removed: they are about the original plan.
-///
-/// # Errors
-/// Returns an error if an input is unknown, has a value of the wrong type, or is secret, or if the plan is nested too
-/// deeply.
+/// Returns the file with these inputs of the plan fixed and the plan renamed. Tests, and with fixed inputs the plans
+/// that call it, are removed: they are about the original plan. Returns an error if an input is unknown, has a value of
+/// the wrong type, or is secret, or if the plan is nested too deeply.
 pub fn of(
     checked: &CheckedPlan,
     inputs: &[(String, String)],
     name: Option<&str>,
-) -> Result<Instance, Failure> {
+) -> Result<Instance> {
     let parsed = parse(&checked.source);
     let deep = || Failure::Environment("the plan is nested too deeply".to_owned());
     let file = checked.source.name().replace(json::ENDING, ".plan");
@@ -70,10 +67,7 @@ fn callers(file: &ast::File, plan: &str) -> BTreeSet<Arc<str>> {
 }
 
 /// Parses the given inputs, and returns them as literals of the language.
-fn fixed(
-    checked: &CheckedPlan,
-    inputs: &[(String, String)],
-) -> Result<Vec<(String, String)>, Failure> {
+fn fixed(checked: &CheckedPlan, inputs: &[(String, String)]) -> Result<Vec<(String, String)>> {
     let mut fixed: Vec<(String, String)> = Vec::new();
     for (name, text) in inputs {
         let (parameter, value) = parse_input(&checked.plan, name, text)?;

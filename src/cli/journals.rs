@@ -8,7 +8,7 @@ use planrun_lang::diag::render::{quoted, visible_line};
 use planrun_tools::host::{FileKind, Host};
 use planrun_tools::project::{Location, journal_file};
 
-use super::Failure;
+use super::{Failure, Result};
 use planrun_runs::runs::{Planrun, Workspace, real_host};
 
 /// Maximum number of folders, and their depth, searched for a journal below the current folder.
@@ -18,22 +18,16 @@ const MAX_DEPTH: usize = 6;
 const MAX_NAMED: usize = 5;
 
 /// Opens the project around a plan, to read its runs. Without a plan, it is the project of the folder given with
-/// `--project`, or else the one around the current folder, or else the only one below it.
-///
-/// # Errors
-/// Returns an error if there is no journal, there are several, or the journal cannot be used.
-pub fn journal_of(plan: Option<&Path>, project: Option<&Path>) -> Result<Planrun, Failure> {
+/// `--project`, or else the one around the current folder, or else the only one below it. Returns an error if there is
+/// no journal, there are several, or the journal cannot be used.
+pub fn journal_of(plan: Option<&Path>, project: Option<&Path>) -> Result<Planrun> {
     let host = real_host();
     let location = locate(&*host, plan, project)?;
     // Does not create a journal if there is none, and also works with read-only access.
     Ok(Planrun::with_journal(host, location)?)
 }
 
-fn locate(
-    host: &dyn Host,
-    plan: Option<&Path>,
-    project: Option<&Path>,
-) -> Result<Location, Failure> {
+fn locate(host: &dyn Host, plan: Option<&Path>, project: Option<&Path>) -> Result<Location> {
     if let Some(folder) = project
         && has_journal(host, folder)
     {

@@ -2,16 +2,14 @@
 
 use planrun_runs::runs::real_host;
 
-use super::{Failure, Terminal};
+use super::{Failure, Result, Terminal};
 
 /// Environment variable with the log filter, such as `debug` or `planrun_runs::driver=debug`.
 const VARIABLE: &str = "PLANRUN_LOG";
 
-/// Logs spans and events of this process to standard error if the environment requests it.
-///
-/// # Errors
-/// Returns an error if the filter is invalid.
-pub(super) fn install(terminal: Terminal) -> Result<(), Failure> {
+/// Logs spans and events of this process to standard error if the environment requests it. Returns an error if the
+/// filter is invalid.
+pub(super) fn install(terminal: Terminal) -> Result<()> {
     let Some(requested) = real_host()
         .variable(VARIABLE)
         .filter(|text| !text.is_empty())
@@ -22,7 +20,7 @@ pub(super) fn install(terminal: Terminal) -> Result<(), Failure> {
 }
 
 #[cfg(feature = "log")]
-fn subscribe(requested: &str, terminal: Terminal) -> Result<(), Failure> {
+fn subscribe(requested: &str, terminal: Terminal) -> Result<()> {
     use tracing_subscriber::filter::{EnvFilter, filter_fn};
     use tracing_subscriber::fmt::format::FmtSpan;
     use tracing_subscriber::layer::SubscriberExt as _;
@@ -45,7 +43,7 @@ fn subscribe(requested: &str, terminal: Terminal) -> Result<(), Failure> {
 }
 
 #[cfg(not(feature = "log"))]
-fn subscribe(_: &str, _: Terminal) -> Result<(), Failure> {
+fn subscribe(_: &str, _: Terminal) -> Result<()> {
     let why = format!("{VARIABLE} is set, but planrun was built without the feature `log`");
     Err(Failure::Usage(why))
 }

@@ -10,7 +10,6 @@ use super::CommandLine;
 use planrun_test::breaking::kind;
 
 /// Returns every command with its arguments and flags, in Markdown.
-#[must_use]
 pub fn commands() -> String {
     let mut line = CommandLine::command();
     line.build();
@@ -36,7 +35,6 @@ pub fn commands() -> String {
 }
 
 /// Returns every kind of change that `breaking` reports, as a Markdown table.
-#[must_use]
 pub fn kinds() -> String {
     let mut text =
         "| kind | class | | who notices | what changed |\n| --- | --- | --- | --- | --- |\n"
@@ -54,7 +52,6 @@ pub fn kinds() -> String {
 }
 
 /// Returns every code with its page, in Markdown.
-#[must_use]
 pub fn codes() -> String {
     let mut text = String::new();
     for (title, group) in &codes::GROUPS {
@@ -80,7 +77,6 @@ pub fn codes() -> String {
 }
 
 /// Returns every built-in tool with its page, in Markdown.
-#[must_use]
 pub fn tools() -> String {
     let tools = pages::built_in();
     let links = tools

@@ -18,6 +18,7 @@ pub mod fmt;
 pub mod graph;
 pub mod import;
 pub mod init;
+mod input;
 mod instance;
 mod journals;
 mod logging;
@@ -28,6 +29,7 @@ mod page;
 mod plan_files;
 pub mod plans;
 pub mod progress;
+mod projects;
 mod question;
 pub mod review;
 pub mod run;
@@ -50,7 +52,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use planrun_tools::project::Location;
 
-pub use exit::{Exit, Failure};
+pub use exit::{Exit, Failure, Result};
 pub use terminal::{Color, Terminal};
 
 const EXIT_CODES: &str = "\
@@ -139,7 +141,6 @@ pub enum Command {
 }
 
 /// Runs the command given on the command line of this process.
-#[must_use]
 pub fn main() -> ExitCode {
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
@@ -174,7 +175,7 @@ fn report_failure(failure: &Failure, terminal: Terminal) -> Exit {
     Exit::from(failure)
 }
 
-fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
+fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit> {
     match &line.command {
         #[cfg(feature = "agent")]
         Command::Agent(arguments) => {

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
+use parking_lot::Mutex;
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::{command, quoted, visible_line};
 use planrun_lang::sema::{BlockId, Files, NodeId, NodeKind, OrderClass, Plan, Step};
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::test::files::{self, Tested, TestedFile};
-use super::{Exit, Failure, Terminal, plan_files};
+use super::{Exit, Failure, Result, Terminal, plan_files};
 use planrun_runs::driver::{Observer, Silence};
 use planrun_test::plantest::coverage::{CoverageObserver, Item, Seen, What};
 use planrun_test::plantest::mutate::{Kind, Mutant, mutants};
@@ -93,16 +93,10 @@ struct Tried<'a> {
     fate: MutantResult,
 }
 
-/// Mutates the plans that the arguments name, and runs their tests.
-///
-/// # Errors
-/// Returns an error if a path does not exist, a project or a snapshot cannot be used, a file has errors, a test fails
-/// without any mutation, or the output cannot be written.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Mutates the plans that the arguments name, and runs their tests. Returns an error if a path does not exist, a
+/// project or a snapshot cannot be used, a file has errors, a test fails without any mutation, or the output cannot be
+/// written.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     let tested = files::open_all(&arguments.paths, project)?;
     is_usable(&tested, &arguments.paths)?;
     let used: Vec<Vec<String>> = tested
@@ -144,16 +138,12 @@ pub fn run(
         Format::Human => print_report(&tried, share, terminal)?,
         Format::Json => terminal.print_json(&format!("{:#}\n", document(&tried, share)))?,
     }
-    Ok(if arguments.min.is_some_and(|min| share < min) {
-        Exit::Findings
-    } else {
-        Exit::Fine
-    })
+    Ok(Exit::fine_if(!arguments.min.is_some_and(|min| share < min)))
 }
 
 /// Returns an error if a file cannot be read or has errors, or if there is no plan at all: a score would then be that of
 /// fewer plans than were named.
-fn is_usable(tested: &Tested, paths: &[PathBuf]) -> Result<(), Failure> {
+fn is_usable(tested: &Tested, paths: &[PathBuf]) -> Result<()> {
     if let Some(problem) = tested.problems.first() {
         return Err(Failure::Environment(problem.message.clone()));
     }
@@ -179,7 +169,7 @@ fn is_usable(tested: &Tested, paths: &[PathBuf]) -> Result<(), Failure> {
 }
 
 /// Runs the tests on the unchanged plans, and returns their coverage.
-fn run_unchanged(tested: &Tested) -> Result<Seen, Failure> {
+fn run_unchanged(tested: &Tested) -> Result<Seen> {
     let unchanged: Result<Vec<(Option<FailedTest>, Seen)>, SnapshotError> = tested
         .files
         .par_iter()
@@ -220,7 +210,7 @@ fn used_by(tested: &Tested, file: &TestedFile) -> Vec<String> {
     };
     let _ = workspace.find(&file.suite.source, &recording);
     let mut used = vec![file.suite.source.name().to_owned()];
-    used.extend(recording.read.into_inner().unwrap_or_default());
+    used.extend(recording.read.into_inner());
     used
 }
 
@@ -347,10 +337,8 @@ struct FailedTest {
     title: String,
 }
 
-/// Returns the first failing test of a file; `None` if all pass.
-///
-/// # Errors
-/// Returns an error if a snapshot cannot be compared, so that it is unknown whether its test passes.
+/// Returns the first failing test of a file; `None` if all pass. Returns an error if a snapshot cannot be compared, so
+/// that it is unknown whether its test passes.
 fn failure(
     tested: &Tested,
     file: &TestedFile,
@@ -406,7 +394,7 @@ fn share(tried: &[Tried<'_>]) -> f64 {
     }
 }
 
-fn print_report(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<(), Failure> {
+fn print_report(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<()> {
     for one in tried
         .iter()
         .filter(|one| matches!(one.fate, MutantResult::Survived | MutantResult::Uncovered))
@@ -516,9 +504,7 @@ struct RecordingFiles<F> {
 impl<F: Files> Files for RecordingFiles<F> {
     fn read(&self, from: &str, path: &str) -> Result<SourceFile, String> {
         let read = self.files.read(from, path)?;
-        if let Ok(mut names) = self.read.lock() {
-            names.push(read.name().to_owned());
-        }
+        self.read.lock().push(read.name().to_owned());
         Ok(read)
     }
 }

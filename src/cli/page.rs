@@ -1,14 +1,15 @@
 //! Renders Markdown pages for a terminal: headings and code are highlighted, paragraphs are wrapped.
 
-use owo_colors::OwoColorize;
+use owo_colors::{OwoColorize, Style};
 use planrun_lang::diag::render::{Appearance, wrap};
+
+use super::terminal::styled;
 
 /// Maximum width of paragraphs, in columns: longer lines are hard to read.
 const TEXT_COLUMNS: usize = 88;
 
 /// Renders a Markdown page as text. Code blocks are indented and keep their lines. The markup of headings and code
 /// blocks is removed, and that of inline code if it is coloured.
-#[must_use]
 pub fn page(markdown: &str, style: Appearance) -> String {
     let mut out = String::new();
     let mut paragraph = Vec::new();
@@ -42,11 +43,7 @@ fn is_heading(line: &str) -> bool {
 
 fn push_heading(out: &mut String, line: &str, style: Appearance) {
     let text = line.trim_start_matches(['#', ' ']);
-    if style.color {
-        out.push_str(&text.bold().to_string());
-    } else {
-        out.push_str(text);
-    }
+    out.push_str(&styled(text, Style::new().bold(), style));
     out.push('\n');
 }
 

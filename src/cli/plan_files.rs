@@ -11,7 +11,7 @@ use planrun_lang::diag::closest;
 use planrun_lang::diag::render::{Problem, human, visible_line};
 use planrun_lang::syntax::json;
 
-use super::{Failure, Terminal};
+use super::{Failure, Result, Terminal};
 use planrun_runs::runs::{CheckedPlan, Choice, Error, PlanText, Workspace, file_name, tidy};
 
 /// Suffix of plan files; those in the JSON form end in [`json::ENDING`].
@@ -42,11 +42,9 @@ pub struct PlanFiles {
 }
 
 /// Returns the plan files that the paths name: a file as it is, a folder with every `*.plan`, `*.plan.json` and
-/// `*.plantest` below it that git does not ignore, and `-` for standard input.
-///
-/// # Errors
-/// Returns an error if a path does not exist.
-pub fn find(paths: &[PathBuf]) -> Result<PlanFiles, Failure> {
+/// `*.plantest` below it that git does not ignore, and `-` for standard input. Returns an error if a path does not
+/// exist.
+pub fn find(paths: &[PathBuf]) -> Result<PlanFiles> {
     let mut found = PlanFiles::default();
     for path in paths {
         let kind = if path.as_os_str() == STDIN {
@@ -74,10 +72,8 @@ pub(super) fn listed(paths: &[PathBuf]) -> String {
     displayed.collect::<Vec<_>>().join(", ")
 }
 
-/// Reads one plan. Bytes that are not a plan text are a diagnostic, not an error.
-///
-/// # Errors
-/// Returns an error if the file cannot be read.
+/// Reads one plan. Bytes that are not a plan text are a diagnostic, not an error. Returns an error if the file cannot
+/// be read.
 pub fn load(file: &PlanFile) -> Result<PlanText, Problem> {
     let text = match file {
         PlanFile::Stdin => PlanText::from_reader(file.name(), io::stdin().lock()),
@@ -94,24 +90,20 @@ pub fn load(file: &PlanFile) -> Result<PlanText, Problem> {
 }
 
 /// Reads and checks the plan of a command, and prints the diagnostics. Returns `None` if there are errors, including
-/// those in the project's own files.
-///
-/// # Errors
-/// Returns an error if the file cannot be read, or has no such plan.
+/// those in the project's own files. Returns an error if the file cannot be read, or has no such plan.
 pub fn checked_plan(
     workspace: &Arc<Workspace>,
     path: &Path,
     name: Option<&str>,
     terminal: Terminal,
-) -> Result<Option<CheckedPlan>, Failure> {
-    let source =
-        match load(&PlanFile::of(path)).map_err(|problem| Failure::Environment(problem.message))? {
-            PlanText::Text(source) => source,
-            PlanText::Broken(report) => {
-                terminal.eprint(&human(&[report], terminal.style));
-                return Ok(None);
-            }
-        };
+) -> Result<Option<CheckedPlan>> {
+    let source = match load(&PlanFile::of(path))? {
+        PlanText::Text(source) => source,
+        PlanText::Broken(report) => {
+            terminal.eprint(&human(&[report], terminal.style));
+            return Ok(None);
+        }
+    };
     let checked = workspace.clone().checked(source);
     if checked
         .project_findings()
@@ -154,7 +146,6 @@ fn not_chosen(path: &Path, error: Error) -> Failure {
 
 impl PlanFile {
     /// Returns the file at a path, or standard input for `-`.
-    #[must_use]
     pub fn of(path: &Path) -> Self {
         if path.as_os_str() == STDIN {
             Self::Stdin
@@ -164,7 +155,6 @@ impl PlanFile {
     }
 
     /// Returns the path of the file; `-` for standard input.
-    #[must_use]
     pub fn path(&self) -> &Path {
         match self {
             Self::Stdin => Path::new(STDIN),
@@ -189,7 +179,6 @@ impl PlanFile {
     }
 
     /// Returns the name for reports, with `/` between folders.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Stdin => STDIN_NAME.to_owned(),

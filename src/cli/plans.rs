@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use super::columns::{padded, widest};
 use super::plan_files::{find, load};
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Result, Terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -91,22 +91,16 @@ fn effect(word: &str) -> Result<Effect, String> {
     })
 }
 
-/// Lists plans.
-///
-/// # Errors
-/// Returns an error if a path does not exist, the project cannot be opened, or the output cannot be written.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Lists plans. Returns an error if a path does not exist, the project cannot be opened, or the output cannot be
+/// written.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     match &arguments.command {
         PlansCommand::List(arguments) => arguments.run(project, terminal),
     }
 }
 
 impl ListArguments {
-    fn run(&self, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+    fn run(&self, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
         let files = find(&self.paths)?;
         let mut problems = files.problems;
         let mut workspaces = BTreeMap::new();

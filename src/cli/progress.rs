@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use owo_colors::{OwoColorize, Style};
+use owo_colors::Style;
 use planrun_lang::diag::render::{Appearance, visible_line};
 use planrun_lang::protocol::StepState;
 use planrun_lang::value::shortened;
 
 use planrun_core::journal::StepError;
+
+use super::terminal::styled;
 
 /// Maximum number of lines for running steps; one more line counts the remaining ones.
 const MAX_LIVE: usize = 8;
@@ -29,7 +31,6 @@ pub struct Progress {
 impl Progress {
     /// Creates a display on standard error. It prints nothing if standard error is not a terminal or `enabled` is
     /// false, as with `-q` and formats for programs.
-    #[must_use]
     pub fn new(enabled: bool, style: Appearance) -> Self {
         let target = ProgressDrawTarget::stderr();
         // If standard error is not a terminal, indicatif reports the target as hidden.
@@ -100,7 +101,6 @@ impl Progress {
     }
 
     /// Returns the live lines, for another thread that prints or ends the process.
-    #[must_use]
     pub fn lines(&self) -> Option<MultiProgress> {
         self.screen.as_ref().map(|screen| screen.lines.clone())
     }
@@ -310,11 +310,7 @@ fn settled(
         }
     };
     let sign = if style.unicode { unicode } else { ascii };
-    let sign = if style.color {
-        sign.style(text_style).to_string()
-    } else {
-        sign.to_owned()
-    };
+    let sign = styled(sign, text_style, style);
     let word = if state == StepState::Completed {
         String::new()
     } else {
@@ -356,11 +352,7 @@ fn reason(error: &StepError) -> String {
 /// Returns the line of a task: a sign, its name and title, and its new status.
 fn changed(task: &str, title: Option<&str>, status: &str, style: Appearance) -> String {
     let sign = if style.unicode { "◆" } else { "*" };
-    let sign = if style.color {
-        sign.style(Style::new().blue()).to_string()
-    } else {
-        sign.to_owned()
-    };
+    let sign = styled(sign, Style::new().blue(), style);
     let title = title
         .map(|title| format!(" ({})", short(title)))
         .unwrap_or_default();
@@ -396,9 +388,11 @@ fn format_duration(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use indicatif::TermLike;
+
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -408,7 +402,7 @@ mod tests {
 
     impl FakeTerminal {
         fn write(&self, text: &str) {
-            self.0.lock().unwrap().push_str(text);
+            self.0.lock().push_str(text);
         }
     }
 
@@ -460,7 +454,7 @@ mod tests {
     #[test]
     fn what_happened_while_the_lines_were_hidden_is_told_afterwards() {
         let (mut progress, output) = with_fake_terminal();
-        let since = |from: usize| output.0.lock().unwrap()[from..].to_owned();
+        let since = |from: usize| output.0.lock()[from..].to_owned();
         let end = |progress: &mut Progress, path| {
             progress.finished(path, StepState::Completed, 1, TICK, None);
         };
@@ -531,7 +525,7 @@ mod tests {
         progress.suspend(|| output.write("beside\n"));
         progress.finished("a", StepState::Completed, 1, TICK, None);
         progress.close();
-        let text = output.0.lock().unwrap();
+        let text = output.0.lock();
         for line in [
             "◆ registered (Employee is in HR): done",
             "◆ k.inner: done",
@@ -588,7 +582,7 @@ mod tests {
         progress.finished("never-started", StepState::Skipped, 1, Duration::ZERO, None);
         assert!(progress.screen.as_ref().unwrap().running.is_empty());
         progress.close();
-        let text = output.0.lock().unwrap();
+        let text = output.0.lock();
         for step in 0..50 {
             assert!(text.contains(&format!("✓ step{step} (7ms)")), "{text}");
         }
@@ -618,7 +612,7 @@ mod tests {
             Some(&inner),
         );
         progress.close();
-        let text = output.0.lock().unwrap();
+        let text = output.0.lock();
         assert!(
             text.contains("✗ a failed (3ms): transient.timeout"),
             "{text}"

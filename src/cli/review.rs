@@ -8,20 +8,13 @@ use owo_colors::OwoColorize as _;
 use planrun_lang::diag::render::{Appearance, numbered_diff, visible_line, visible_text};
 use planrun_tools::host::Host;
 
-use super::{Exit, Failure, Terminal, ask};
+use super::{Exit, Failure, Result, Terminal, ask};
 use planrun_test::plantest::snapshot::{Pending, pending};
 
-/// Prints each pending snapshot of these plan files, and asks whether to accept it. Returns [`Exit::Fine`] if all
-/// were accepted; a snapshot that was rejected or skipped still fails its test.
-///
-/// # Errors
-/// Returns an error if snapshots are pending and there is no interactive terminal, or a snapshot cannot be read or
-/// written.
-pub fn review(
-    host: &dyn Host,
-    plan_files: &[PathBuf],
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Prints each pending snapshot of these plan files, and asks whether to accept it. Returns [`Exit::Fine`] if all were
+/// accepted; a snapshot that was rejected or skipped still fails its test. Returns an error if snapshots are pending
+/// and there is no interactive terminal, or a snapshot cannot be read or written.
+pub fn review(host: &dyn Host, plan_files: &[PathBuf], terminal: Terminal) -> Result<Exit> {
     let waiting = pending(host, plan_files)?;
     let present = io::stdin().is_terminal() && terminal.is_watched();
     if !waiting.is_empty() && !present {
@@ -69,7 +62,7 @@ struct Session<'s> {
 
 impl Session<'_> {
     /// Returns the decision about each snapshot, in order.
-    fn run(&mut self, waiting: &[Pending]) -> Result<Vec<Decision>, Failure> {
+    fn run(&mut self, waiting: &[Pending]) -> Result<Vec<Decision>> {
         let mut decisions = Vec::with_capacity(waiting.len());
         let mut remaining = None;
         let mut diff = true;
@@ -132,7 +125,7 @@ fn answer(text: &str) -> Option<Answer> {
     })
 }
 
-fn apply(one: &Pending, decision: Decision, host: &dyn Host) -> Result<Decision, Failure> {
+fn apply(one: &Pending, decision: Decision, host: &dyn Host) -> Result<Decision> {
     match decision {
         Decision::Accepted => one.accept(host)?,
         Decision::Rejected => one.reject(host)?,

@@ -6,7 +6,7 @@ use clap::Args;
 use planrun_lang::diag::render::human;
 use planrun_lang::syntax::json::{self, Breadth};
 
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Result, Terminal};
 use planrun_runs::runs::Workspace;
 
 const EXAMPLES: &str = "\
@@ -27,15 +27,8 @@ pub struct Arguments {
     pub lean: bool,
 }
 
-/// Prints the schema.
-///
-/// # Errors
-/// Returns an error if the project cannot be opened, or the output cannot be written.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Prints the schema. Returns an error if the project cannot be opened, or the output cannot be written.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     if !arguments.catalog {
         terminal.print_json(&json::text(&json::schema()))?;
         return Ok(Exit::Fine);

@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::signals::stop_on_signal;
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Result, Terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,15 +49,9 @@ pub struct Arguments {
     token_file: Option<PathBuf>,
 }
 
-/// Serves until the client closes the connection, or a signal stops the server.
-///
-/// # Errors
-/// Returns an error if the project or the token file cannot be used, or the address cannot be bound.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Serves until the client closes the connection, or a signal stops the server. Returns an error if the project or the
+/// token file cannot be used, or the address cannot be bound.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     let host = real_host();
     let location = Workspace::locate(&*host, Path::new("-"), project)?;
     let planrun = Planrun::at(host, location);
@@ -89,7 +83,7 @@ async fn listen(
     bind: SocketAddr,
     (token, file): &(String, PathBuf),
     terminal: Terminal,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let failed = |error: &dyn std::fmt::Display| Failure::Environment(error.to_string());
     let server = HttpServer::bind(server, bind, token).await;
     let server = server.map_err(|error| failed(&error))?;
@@ -103,7 +97,7 @@ async fn listen(
 }
 
 /// Returns the token and the path of its file; creates both if the file does not exist.
-fn token(planrun: &Planrun, file: Option<&Path>) -> Result<(String, PathBuf), Failure> {
+fn token(planrun: &Planrun, file: Option<&Path>) -> Result<(String, PathBuf)> {
     let (host, folder) = (planrun.host(), &planrun.location().folder);
     let named = file.map(Path::to_owned);
     let path = named.unwrap_or_else(|| journal_file(folder).with_file_name(TOKEN_FILE));

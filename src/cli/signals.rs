@@ -1,9 +1,10 @@
 //! Handles the signals that interrupt a command: Ctrl-C, and those that terminate programs.
 
-use std::sync::{Mutex, Once, PoisonError, mpsc};
+use std::sync::{Once, mpsc};
 use std::thread::{Builder, sleep};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_tools::host::runtime_now;
 use planrun_tools::tools::kill_programs;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
@@ -37,11 +38,11 @@ pub enum Interrupt {
 
 /// Sets who tells the user what follows from a signal.
 pub fn listen(listener: Option<Listener>) {
-    *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = listener;
+    *LISTENER.lock() = listener;
 }
 
 fn tell(interrupt: Interrupt) {
-    if let Some(listener) = &*LISTENER.lock().unwrap_or_else(PoisonError::into_inner) {
+    if let Some(listener) = &*LISTENER.lock() {
         listener(interrupt);
     }
 }
@@ -60,7 +61,7 @@ fn tell_end() {
 
 /// Makes the first signal cancel `cancel`, so that the run stops gracefully: effects in flight are awaited.
 pub fn stop_on_signal(cancel: CancellationToken) {
-    *STOPS.lock().unwrap_or_else(PoisonError::into_inner) = Some(cancel);
+    *STOPS.lock() = Some(cancel);
     end_on_signal();
 }
 
@@ -103,7 +104,7 @@ fn watch(mut signals: Signals) {
             continue;
         }
         echo::restore();
-        let stops = STOPS.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let stops = STOPS.lock().take();
         if let Some(cancel) = stops {
             cancel.cancel();
             stopped = Some(runtime_now());

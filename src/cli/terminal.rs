@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
-use owo_colors::OwoColorize;
+use owo_colors::{OwoColorize, Style};
 use planrun_lang::diag::render::{
     Appearance, Language, escape_json, visible_text, without_commands,
 };
 use serde::Serialize;
 
-use super::Failure;
+use super::{Failure, Result};
 
 /// Whether the program that reads standard output has closed it.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -59,7 +59,6 @@ pub struct Terminal {
 
 impl Terminal {
     /// Detects the capabilities of the streams.
-    #[must_use]
     pub fn new(color: Color, quiet: bool, verbose: u8) -> Self {
         let color_messages = choice(color, AutoStream::choice(&io::stderr()));
         let color = choice(color, AutoStream::choice(&io::stdout()));
@@ -89,11 +88,9 @@ impl Terminal {
         self
     }
 
-    /// Writes a result for people to standard output. A closed pipe, such as that of `head`, is not an error.
-    ///
-    /// # Errors
-    /// Returns an error if the output cannot be written for another reason, such as a full disk.
-    pub fn print(&self, text: &str) -> Result<(), Failure> {
+    /// Writes a result for people to standard output. A closed pipe, such as that of `head`, is not an error. Returns
+    /// an error if the output cannot be written for another reason, such as a full disk.
+    pub fn print(&self, text: &str) -> Result<()> {
         let choice = if self.style.color {
             ColorChoice::AlwaysAnsi
         } else {
@@ -108,11 +105,9 @@ impl Terminal {
         )
     }
 
-    /// Writes JSON to standard output; characters that control a terminal or continuous integration are escaped.
-    ///
-    /// # Errors
-    /// As for [`Terminal::print`].
-    pub fn print_json(&self, document: &str) -> Result<(), Failure> {
+    /// Writes JSON to standard output; characters that control a terminal or continuous integration are escaped. Fails
+    /// like [`Terminal::print`].
+    pub fn print_json(&self, document: &str) -> Result<()> {
         let mut stdout = io::stdout().lock();
         written(
             stdout
@@ -121,21 +116,15 @@ impl Terminal {
         )
     }
 
-    /// Writes a value as one JSON document, over several lines.
-    ///
-    /// # Errors
-    /// As for [`Terminal::print`].
-    pub fn print_document(&self, document: &impl Serialize) -> Result<(), Failure> {
+    /// Writes a value as one JSON document, over several lines. Fails like [`Terminal::print`].
+    pub fn print_document(&self, document: &impl Serialize) -> Result<()> {
         let text = serde_json::to_string_pretty(document).unwrap_or_default();
         self.print_json(&format!("{text}\n"))
     }
 
     /// Writes text for another program to standard output, byte for byte. On a terminal, control characters are
-    /// escaped.
-    ///
-    /// # Errors
-    /// As for [`Terminal::print`].
-    pub fn print_exactly(&self, text: &str) -> Result<(), Failure> {
+    /// escaped. Fails like [`Terminal::print`].
+    pub fn print_exactly(&self, text: &str) -> Result<()> {
         if io::stdout().is_terminal() {
             return self.print(&visible_text(text));
         }
@@ -148,7 +137,6 @@ impl Terminal {
     }
 
     /// Returns true if the program that reads standard output has closed it, so that further results are lost.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         CLOSED.load(Ordering::Relaxed)
     }
@@ -165,7 +153,6 @@ impl Terminal {
     }
 
     /// Returns true if standard error is a terminal.
-    #[must_use]
     pub fn is_watched(&self) -> bool {
         io::stderr().is_terminal()
     }
@@ -219,7 +206,7 @@ fn choice(requested: Color, automatic: ColorChoice) -> bool {
 }
 
 /// Ignores a closed pipe, but remembers it.
-pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
+pub(super) fn written(result: io::Result<()>) -> Result<()> {
     match result {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {
@@ -229,6 +216,15 @@ pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
         Err(error) => Err(Failure::Environment(format!(
             "cannot write the output: {error}"
         ))),
+    }
+}
+
+/// Returns a text in a style, where texts are coloured.
+pub(super) fn styled(text: &str, with: Style, appearance: Appearance) -> String {
+    if appearance.color {
+        text.style(with).to_string()
+    } else {
+        text.to_owned()
     }
 }
 

@@ -6,22 +6,19 @@ use std::time::Duration;
 
 use notify::{Event, EventKind, RecursiveMode, Watcher as _};
 
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 
 /// Editors write a file in several steps, so a change takes effect when no other follows for this duration.
 const DEBOUNCE: Duration = Duration::from_millis(80);
 
-/// Runs `once` now and again after each change, until standard output is closed, or until Ctrl-C, which ends the process
-/// with exit code 130.
-///
-/// # Errors
-/// Returns an error if the paths cannot be watched. A failure of `once` is printed, and the next change runs it
-/// again.
+/// Runs `once` now and again after each change, until standard output is closed, or until Ctrl-C, which ends the
+/// process with exit code 130. Returns an error if the paths cannot be watched. A failure of `once` is printed, and the
+/// next change runs it again.
 pub(super) fn watch(
     paths: &[PathBuf],
     terminal: Terminal,
-    once: impl Fn() -> Result<Exit, Failure>,
-) -> Result<Exit, Failure> {
+    once: impl Fn() -> Result<Exit>,
+) -> Result<Exit> {
     let (sender, changes) = mpsc::channel();
     let failed =
         |error: notify::Error| Failure::Environment(format!("cannot watch for changes: {error}"));

@@ -10,7 +10,6 @@ const WORDS: [&str; 4] = ["step", "reply", "plan", "let"];
 
 /// Returns the text of the plan in an answer: the last code fence that may contain a plan, the field `plan` of an
 /// object, or the whole answer if it begins like a plan. Returns `None` if the answer has no plan.
-#[must_use]
 pub fn plan_text(answer: &str) -> Option<String> {
     let answer = answer.trim();
     if let Some(plan) = field(answer) {
@@ -26,7 +25,6 @@ pub fn plan_text(answer: &str) -> Option<String> {
 
 /// Returns the plan in an answer that is still being written, up to its current end; `None` if no plan has begun. A
 /// plan in JSON cannot be read before the answer is complete.
-#[must_use]
 pub fn unfinished_plan(answer: &str) -> Option<&str> {
     match fences(answer).pop() {
         Some(last) => may_be_plan(last).then_some(last),

@@ -30,13 +30,11 @@ pub struct Blocks {
 
 impl Blocks {
     /// Returns the completed blocks. More are only appended.
-    #[must_use]
     pub fn committed(&self) -> &[Block] {
         &self.committed
     }
 
     /// Returns the block that still grows.
-    #[must_use]
     pub fn active(&self) -> Option<&Block> {
         self.active.as_ref()
     }

@@ -44,7 +44,6 @@ pub enum Mark<'a> {
 
 /// Splits a text into its parts, in order and unchanged, each with its mark if it is one. A definition that is alone
 /// on a line includes the line ending.
-#[must_use]
 pub fn parts(text: &str) -> Vec<(&str, Option<Mark<'_>>)> {
     let mut parts = Vec::new();
     let mut done = 0;
@@ -140,21 +139,16 @@ fn call_end(text: &str) -> Option<usize> {
 pub struct Macros(BTreeMap<String, String>);
 
 impl Macros {
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns the value of a macro; `None` if it is not defined.
-    #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Defines a macro, or redefines it.
-    ///
-    /// # Errors
-    /// Returns a message if the macro cannot be defined; nothing is changed then.
+    /// Defines a macro, or redefines it. Fails with a message if the macro cannot be defined; nothing is changed then.
     pub fn define(&mut self, name: &str, value: &str) -> Result<(), String> {
         let value = self.filled(value, MAX_VALUE);
         let why = match value {
@@ -172,7 +166,6 @@ impl Macros {
 
     /// Returns a text with the known macros replaced by their values, or `None` if the result would be longer than
     /// `max` bytes. All other marks are kept as text.
-    #[must_use]
     pub fn filled(&self, text: &str, max: usize) -> Option<String> {
         let mut filled = String::new();
         for (written, mark) in parts(text) {

@@ -62,8 +62,6 @@ pub enum ProfileError {
 
 impl Overrides {
     /// Parses overrides from `FIELD=VALUE`. A value that begins with `[` is a list in YAML; any other value is text.
-    ///
-    /// # Errors
     /// Returns an error for an unknown or repeated field, or a value of the wrong type.
     pub fn read(given: &[String]) -> Result<Self, ProfileError> {
         let mut fields = Map::new();
@@ -84,10 +82,8 @@ impl Overrides {
 }
 
 impl Profile {
-    /// Parses a profile from YAML or JSON. Empty text is the default profile.
-    ///
-    /// # Errors
-    /// Returns an error with its location for an unknown key or a value of the wrong type.
+    /// Parses a profile from YAML or JSON. Empty text is the default profile. Returns an error with its location for an
+    /// unknown key or a value of the wrong type.
     pub fn read(text: &str) -> Result<Self, ProfileError> {
         if text.trim().is_empty() {
             return Ok(Self::default());
@@ -111,7 +107,6 @@ impl Profile {
     }
 
     /// Returns the profile as instructions for a model.
-    #[must_use]
     pub fn instructions(&self) -> String {
         let mut text = format!("You are {}, {}. Tone: {}.", self.name, self.role, self.tone);
         if !self.language.is_empty() {

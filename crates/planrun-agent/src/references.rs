@@ -45,7 +45,6 @@ struct Reference<'a> {
 }
 
 /// Returns the distinct calls in a request, as the text between their brackets with macros expanded.
-#[must_use]
 pub fn calls_of(request: &str, macros: &Macros) -> Vec<String> {
     let mut calls = Vec::new();
     filled_in(request, &mut macros.clone(), |target, _| {
@@ -64,7 +63,6 @@ pub fn calls_of(request: &str, macros: &Macros) -> Vec<String> {
 /// read. Content that cannot be read is replaced by the reason, and content that one of the earlier requests `before`
 /// has included unchanged by a note. `macros` are those of the conversation; only the request itself defines more,
 /// not the included content. `results` holds the results of its calls.
-#[must_use]
 pub fn expanded(
     request: &str,
     before: &[&str],
@@ -202,7 +200,6 @@ pub struct Inlining<'a> {
 
 impl<'a> Inlining<'a> {
     /// Creates an inliner for the texts below this folder of the project, with the results of their calls.
-    #[must_use]
     pub fn of(folder: &str, files: &'a FileAccess, results: CallResults) -> Self {
         let root = files.host.canonical(&files.root);
         Self {
@@ -216,7 +213,6 @@ impl<'a> Inlining<'a> {
     }
 
     /// Returns the calls that were found and have not been made.
-    #[must_use]
     pub fn open_calls(self) -> Vec<String> {
         self.open
     }

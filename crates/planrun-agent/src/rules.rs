@@ -51,7 +51,6 @@ struct Front {
 impl Rules {
     /// Reads the rules and skills of the project in this folder for an agent of this type. They are trusted, like
     /// `planrun.yaml`; a link that leads out of their folder is not followed.
-    #[must_use]
     pub fn of(host: &dyn Host, project: &Path, agent_type: &AgentType, is_sub_agent: bool) -> Self {
         let mut found = Self::default();
         found.read_rules(host, project, agent_type.rules.as_deref(), is_sub_agent);
@@ -68,7 +67,6 @@ impl Rules {
     }
 
     /// Returns the texts of the rules, with the paths of their files in the project.
-    #[must_use]
     pub fn texts(&self) -> Vec<(String, &str)> {
         let rules = self.rules.iter();
         let texts = rules.map(|(name, text)| (format!("{RULES}/{name}"), &**text));

@@ -93,7 +93,6 @@ pub enum SessionError {
 
 impl Session {
     /// Creates an empty session.
-    #[must_use]
     pub fn new(id: &str) -> Self {
         Self {
             version: VERSION,
@@ -103,14 +102,12 @@ impl Session {
     }
 
     /// Returns true if the session has no messages and no pending request.
-    #[must_use]
     pub fn is_new(&self) -> bool {
         self.messages.is_empty() && self.pending.is_none()
     }
 
     /// Returns the calls of the last turn without an answer, which exist if a process died during the turn, or if a
     /// call waits for an approval.
-    #[must_use]
     pub fn unanswered(&self) -> Vec<ToolCall> {
         let (calls, answers) = self.last_turn();
         let is_open = |call: &&ToolCall| !answers.iter().any(|one| one.call.id == call.id);
@@ -167,15 +164,12 @@ impl Session {
 
 impl Sessions {
     /// Returns the sessions of the project in this folder.
-    #[must_use]
     pub fn of(host: Arc<dyn Host>, project: PathBuf) -> Self {
         Self { host, project }
     }
 
-    /// Opens the session with this id, or creates it if there is none.
-    ///
-    /// # Errors
-    /// Returns an error if the id is invalid, or the stored session cannot be read.
+    /// Opens the session with this id, or creates it if there is none. Returns an error if the id is invalid, or the
+    /// stored session cannot be read.
     pub fn open(&self, id: &str) -> Result<Session, SessionError> {
         let path = self.path(id)?;
         let unreadable = |why: String| SessionError::Unreadable {
@@ -204,10 +198,7 @@ impl Sessions {
         })
     }
 
-    /// Stores a session.
-    ///
-    /// # Errors
-    /// Returns an error if another process has changed it, or the file cannot be written.
+    /// Stores a session. Returns an error if another process has changed it, or the file cannot be written.
     pub fn save(&self, session: &mut Session) -> Result<(), SessionError> {
         let path = self.path(&session.id)?;
         let write = || {

@@ -9,7 +9,6 @@ use planrun_tools::contract::ToolIndex;
 const MAX_TOOLS: usize = 48;
 
 /// Returns all tools if there are few, otherwise those that match a request, best match first.
-#[must_use]
 pub fn shortlist(tools: &[Arc<Signature>], request: &str) -> Vec<Arc<Signature>> {
     if tools.len() <= MAX_TOOLS {
         return tools.to_vec();

@@ -9,26 +9,22 @@ use std::borrow::Cow;
 /// language 3.8, JSON without spaces 3.4, the guide of the language 3.2. So prose has fewer tokens than estimated, and
 /// text that consists of symbols up to a tenth more. Bytes are counted and not characters, because a Chinese character
 /// has three bytes and is most of a token.
-#[must_use]
 pub const fn tokens(text: &str) -> usize {
     tokens_of_bytes(text.len())
 }
 
 /// Like [`tokens`], for a text of this size in bytes.
-#[must_use]
 pub const fn tokens_of_bytes(bytes: usize) -> usize {
     bytes.saturating_mul(2).div_ceil(7)
 }
 
 /// Returns the size in bytes of the longest text that has at most this number of tokens.
-#[must_use]
 pub const fn bytes(tokens: usize) -> usize {
     tokens.saturating_mul(7) / 2
 }
 
 /// Truncates a text to at most `max_bytes` bytes, with an ellipsis at the end if it was longer. Returns an empty text
 /// if there is no room for the ellipsis.
-#[must_use]
 pub fn cut(text: &str, max_bytes: usize) -> Cow<'_, str> {
     const ELLIPSIS: &str = "…";
     if text.len() <= max_bytes {

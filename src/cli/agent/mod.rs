@@ -4,7 +4,7 @@
 mod repeated;
 mod rounds;
 
-use std::io::{self, IsTerminal as _, Read as _};
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,8 +26,9 @@ use planrun_serve::mode::{PlanMode, SaveError, approval};
 use planrun_serve::report;
 
 use crate::cli::arguments::{RunFormat, RunOutput, at_least_one};
+use crate::cli::input::read_bytes;
 use crate::cli::run::{OutputOptions, drive_with_progress, print_forecast, print_outcome, wait};
-use crate::cli::{Exit, Failure, Terminal, ask};
+use crate::cli::{Exit, Failure, Result, Terminal, ask};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -132,15 +133,8 @@ enum PlanForm {
     Json,
 }
 
-/// Carries out a request.
-///
-/// # Errors
-/// Returns an error if the request cannot be read, or the project or the model is not available.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Carries out a request. Returns an error if the request cannot be read, or the project or the model is not available.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     let loop_flags = [
         ("--session", arguments.session.is_some()),
         ("--agent", arguments.agent.is_some()),
@@ -158,7 +152,7 @@ pub fn run(
 }
 
 /// Has a plan written, checked, approved and run. If the run fails, the model corrects the plan.
-fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let request = request(arguments)?;
     if request.trim().is_empty() {
         return Err(Failure::Usage("the request is empty".to_owned()));
@@ -219,7 +213,7 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
     }
 }
 
-fn options(arguments: &Arguments) -> Result<Options, Failure> {
+fn options(arguments: &Arguments) -> Result<Options> {
     Ok(Options {
         rounds: arguments.rounds.unwrap_or(DEFAULT_ROUNDS),
         max_steps: arguments.max_steps,
@@ -232,27 +226,16 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
     })
 }
 
-fn request(arguments: &Arguments) -> Result<String, Failure> {
+fn request(arguments: &Arguments) -> Result<String> {
     let Some(path) = &arguments.input else {
         let text = arguments.request.clone().unwrap_or_default();
         return accepted(text.into_bytes());
     };
-    let failed = |error: io::Error| {
-        Failure::Environment(format!(
-            "cannot read the request from `{}`: {error}",
-            path.display()
-        ))
-    };
     // One byte above the limit is enough for the error.
-    let limit = MAX_REQUEST as u64 + 1;
-    let mut bytes = Vec::new();
-    if path.as_os_str() == "-" {
-        let read = io::stdin().lock().take(limit).read_to_end(&mut bytes);
-        read.map_err(failed)?;
-    } else {
-        let file = std::fs::File::open(path).map_err(failed)?;
-        file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
-    }
+    let bytes = read_bytes(path, MAX_REQUEST as u64 + 1).map_err(|error| {
+        let path = path.display();
+        Failure::Environment(format!("cannot read the request from `{path}`: {error}"))
+    })?;
     let text = accepted(bytes)?;
     if text.trim().is_empty() {
         return Err(Failure::Usage("the request is empty".to_owned()));
@@ -261,7 +244,7 @@ fn request(arguments: &Arguments) -> Result<String, Failure> {
 }
 
 /// Returns the text of a request, which must be UTF-8 and not too large.
-fn accepted(bytes: Vec<u8>) -> Result<String, Failure> {
+fn accepted(bytes: Vec<u8>) -> Result<String> {
     if bytes.len() > MAX_REQUEST {
         return Err(Failure::Usage(format!(
             "the request is larger than {} KiB; shorten it, or refer to files in it with `@[path]`",
@@ -273,7 +256,7 @@ fn accepted(bytes: Vec<u8>) -> Result<String, Failure> {
 }
 
 /// Returns the profile for this request.
-fn profile(arguments: &Arguments) -> Result<Profile, Failure> {
+fn profile(arguments: &Arguments) -> Result<Profile> {
     let own = match &arguments.profile {
         Some(path) => read_profile(path)?,
         None => Profile::default(),
@@ -283,7 +266,7 @@ fn profile(arguments: &Arguments) -> Result<Profile, Failure> {
     Ok(own.merged(overrides))
 }
 
-fn read_profile(path: &Path) -> Result<Profile, Failure> {
+fn read_profile(path: &Path) -> Result<Profile> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::Environment(format!("the profile {}: {error}", path.display()))
     };
@@ -293,7 +276,7 @@ fn read_profile(path: &Path) -> Result<Profile, Failure> {
     Profile::read(&text).map_err(|error| failed(&error))
 }
 
-fn model(planrun: &Planrun, name: Option<&str>) -> Result<HttpModel, Failure> {
+fn model(planrun: &Planrun, name: Option<&str>) -> Result<HttpModel> {
     let workspace = planrun.workspace()?;
     let models = Models::of(&workspace.project, planrun.host());
     models
@@ -335,7 +318,7 @@ fn note_retry(after: Duration, why: &str, terminal: Terminal) {
 }
 
 /// Prints why there is no plan.
-fn print_refusal(refusal: Refusal, terminal: Terminal) -> Result<Exit, Failure> {
+fn print_refusal(refusal: Refusal, terminal: Terminal) -> Result<Exit> {
     match refusal {
         Refusal::Project(error) => Err((*error).into()),
         Refusal::Model(_) => Err(Failure::Environment(refusal.to_string())),
@@ -356,7 +339,7 @@ fn print_refusal(refusal: Refusal, terminal: Terminal) -> Result<Exit, Failure> 
     }
 }
 
-fn save(planrun: &Planrun, name: &str, text: &str) -> Result<(), Failure> {
+fn save(planrun: &Planrun, name: &str, text: &str) -> Result<()> {
     let kept = PlanMode::new(planrun.clone()).keep(name, text);
     kept.map(drop)
         .map_err(|why: SaveError| Failure::Usage(why.to_string()))
@@ -368,7 +351,7 @@ fn preview(
     planned: &Planned,
     arguments: &Arguments,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     if arguments.format == RunFormat::Human {
         terminal.print_exactly(&format!("{}\n", planned.text.trim_end()))?;
     }
@@ -383,7 +366,7 @@ fn drive(
     base: Option<String>,
     arguments: &Arguments,
     terminal: Terminal,
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome> {
     let plan = &planned.plan;
     wait(plan.verify_contracts())??;
     let bounds = plan.bounds(None);

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{Arguments, print_event};
 use crate::cli::arguments::RunFormat;
 use crate::cli::run::wait;
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Result, Terminal};
 
 /// The result of planning a request once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,34 +41,21 @@ impl Ending {
         Self::NoAnswer,
     ];
 
-    /// Returns the key in JSON.
-    fn word(self) -> &'static str {
+    /// Returns the key in JSON, and the words for people.
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Planned => "planned",
-            Self::NoPlan => "no_plan",
-            Self::Errors => "errors",
-            Self::Lookups => "lookups",
-            Self::RateLimited => "rate_limited",
-            Self::NoAnswer => "no_answer",
-        }
-    }
-
-    fn label(self) -> &'static str {
-        match self {
-            Self::Planned => "plans without errors",
-            Self::NoPlan => "answers without a plan",
-            Self::Errors => "plans with errors",
-            Self::Lookups => "stopped after too many lookups",
-            Self::RateLimited => "rate-limited by the model's server",
-            Self::NoAnswer => "no answer from the model",
+            Self::Planned => ("planned", "plans without errors"),
+            Self::NoPlan => ("no_plan", "answers without a plan"),
+            Self::Errors => ("errors", "plans with errors"),
+            Self::Lookups => ("lookups", "stopped after too many lookups"),
+            Self::RateLimited => ("rate_limited", "rate-limited by the model's server"),
+            Self::NoAnswer => ("no_answer", "no answer from the model"),
         }
     }
 }
 
-/// Plans a request several times, each in a new conversation, and counts the results.
-///
-/// # Errors
-/// Returns an error if the project cannot be used.
+/// Plans a request several times, each in a new conversation, and counts the results. Returns an error if the project
+/// cannot be used.
 pub(super) fn run(
     planrun: &Planrun,
     model: &HttpModel,
@@ -76,7 +63,7 @@ pub(super) fn run(
     options: &Options,
     arguments: &Arguments,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let mut endings = BTreeMap::<Ending, u32>::new();
     let mut turns = BTreeMap::<usize, u32>::new();
     for _ in 0..times {
@@ -122,11 +109,11 @@ fn print_counts(
     times: u32,
     format: RunFormat,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let count = |ending| counts.endings.get(&ending).copied().unwrap_or_default();
     match format {
         RunFormat::Json | RunFormat::Ndjson => {
-            let words = Ending::ALL.map(|ending| (ending.word(), count(ending)));
+            let words = Ending::ALL.map(|ending| (ending.names().0, count(ending)));
             let endings: BTreeMap<&str, u32> = words.into();
             let document = json!({ "times": times, "endings": endings, "turns": counts.turns });
             terminal.print_json(&format!("{document}\n"))?;
@@ -135,7 +122,7 @@ fn print_counts(
             let mut text = String::new();
             for ending in Ending::ALL.into_iter().filter(|ending| count(*ending) > 0) {
                 // Writing to a string cannot fail.
-                let _ = writeln!(text, "{:>4} {}", count(ending), ending.label());
+                let _ = writeln!(text, "{:>4} {}", count(ending), ending.names().1);
                 for (turns, plans) in counts.turns.iter().filter(|_| ending == Ending::Planned) {
                     let _ = writeln!(text, "{plans:>8} after {}", counted(*turns, "turn"));
                 }
@@ -144,9 +131,5 @@ fn print_counts(
         }
     }
     let all_planned = count(Ending::Planned) == times;
-    Ok(if all_planned {
-        Exit::Fine
-    } else {
-        Exit::Findings
-    })
+    Ok(Exit::fine_if(all_planned))
 }

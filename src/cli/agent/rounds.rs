@@ -1,9 +1,10 @@
 //! `planrun agent --mode loop`: a model calls tools until it is done, in a conversation that can be continued.
 
 use std::io::{self, IsTerminal as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use owo_colors::OwoColorize as _;
+use parking_lot::Mutex;
 use planrun_agent::blocks::{Block, Blocks};
 use planrun_agent::session::{Session, SessionError, Sessions};
 use planrun_agent::turns::{
@@ -22,17 +23,11 @@ use crate::cli::arguments::RunFormat;
 use crate::cli::run::wait;
 use crate::cli::signals::stop_on_signal;
 use crate::cli::suggest::did_you_mean;
-use crate::cli::{Exit, Failure, Terminal, ask};
+use crate::cli::{Exit, Failure, Result, Terminal, ask};
 
-/// Continues a session, or starts a new one.
-///
-/// # Errors
-/// Returns an error if the project, the model or the session is not available.
-pub(super) fn run(
-    planrun: Planrun,
-    arguments: &Arguments,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Continues a session, or starts a new one. Returns an error if the project, the model or the session is not
+/// available.
+pub(super) fn run(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     reject_plan_flags(arguments)?;
     let request = super::request(arguments)?;
     let request = (!request.is_empty()).then_some(request);
@@ -89,7 +84,7 @@ pub(super) fn run(
 }
 
 /// Returns the type of the root agent: the one with this name, or the project's default.
-fn agent_type(types: &AgentTypes, name: Option<&str>) -> Result<AgentType, Failure> {
+fn agent_type(types: &AgentTypes, name: Option<&str>) -> Result<AgentType> {
     let name = name.unwrap_or(&types.default);
     types.find(name).cloned().ok_or_else(|| {
         let near = did_you_mean(name, types.names());
@@ -100,7 +95,7 @@ fn agent_type(types: &AgentTypes, name: Option<&str>) -> Result<AgentType, Failu
     })
 }
 
-fn reject_plan_flags(arguments: &Arguments) -> Result<(), Failure> {
+fn reject_plan_flags(arguments: &Arguments) -> Result<()> {
     let given = [
         ("--save", arguments.save.is_some()),
         ("--dry-run", arguments.dry_run),
@@ -200,7 +195,7 @@ fn print_summary(
     session: &Session,
     (format, screen): (RunFormat, &Screen),
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let again = command(&format!("agent --mode loop --session {}", session.id));
     let summary = Summary::of(&outcome.ended, &again);
     match format {
@@ -269,7 +264,7 @@ impl Screen {
         if !self.is_live {
             return;
         }
-        let mut painted = self.painted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut painted = self.painted.lock();
         match event {
             Event::Round(_) => painted.blocks.commit(),
             Event::Part(Part::Retry { after, why }) => {
@@ -294,7 +289,7 @@ impl Screen {
     }
 
     fn end(&self) {
-        let mut painted = self.painted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut painted = self.painted.lock();
         painted.blocks.commit();
         painted.paint(self.terminal);
     }

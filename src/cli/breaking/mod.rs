@@ -11,7 +11,7 @@ use planrun_lang::diag::render::human;
 use planrun_lang::value::counted;
 
 use self::versions::Versions;
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Result, Terminal};
 use planrun_test::breaking::{Comparison, Kind, kind};
 
 const EXAMPLES: &str = "\
@@ -69,16 +69,9 @@ struct ChangedFile {
     comparison: Comparison,
 }
 
-/// Compares the plans and prints the changes.
-///
-/// # Errors
-/// Returns an error if git, the repository or the revision does not exist, or there is no such plan or kind of
-/// change.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Compares the plans and prints the changes. Returns an error if git, the repository or the revision does not exist,
+/// or there is no such plan or kind of change.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     let accepted = kinds(&arguments.allow)?;
     let mut versions = Versions::open(&arguments.against, &arguments.paths, project)?;
     let mut changes = Changes {
@@ -119,22 +112,18 @@ pub fn run(
     }
     match arguments.format {
         Format::Human => terminal.print(&show::people(&changes, terminal.style))?,
-        Format::Json => terminal.print_json(&show::document(&changes))?,
+        Format::Json => terminal.print_document(&show::document(&changes))?,
         Format::Github => terminal.print_exactly(&show::commands(&changes))?,
     }
     for left_out in changes.left_out() {
         terminal.note(&left_out.message(&changes.revision));
     }
     terminal.note(&changes.sentence());
-    Ok(if broken || changes.count(true) > 0 {
-        Exit::Findings
-    } else {
-        Exit::Fine
-    })
+    Ok(Exit::fine_if(!(broken || changes.count(true) > 0)))
 }
 
 /// Returns the kinds with these names.
-fn kinds(names: &[String]) -> Result<Vec<&'static Kind>, Failure> {
+fn kinds(names: &[String]) -> Result<Vec<&'static Kind>> {
     let known = |name: &String| {
         kind::find(name).ok_or_else(|| {
             let near = closest(name, kind::ALL.iter().map(|kind| kind.name()));

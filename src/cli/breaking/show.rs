@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::{
-    Appearance, FileReport, Problem, Range, Report, drawn, escape_json, github, range, visible_line,
+    Appearance, FileReport, Problem, Report, drawn, github, range, visible_line,
 };
-use planrun_lang::source::SourceFile;
-use serde::Serialize;
+use planrun_lang::source::{SourceFile, Span};
+use serde_json::{Value as Json, json};
 
+use super::versions::Checked;
 use super::{ChangedFile, Changes};
-use planrun_test::breaking::{Class, Concern, Finding};
+use planrun_test::breaking::Finding;
 
 /// Renders the changes by plan and class, with the current source lines.
 pub(super) fn people(changes: &Changes, style: Appearance) -> String {
@@ -133,96 +134,42 @@ pub(super) fn commands(changes: &Changes) -> String {
     github(&report)
 }
 
-/// Renders one JSON document.
-pub(super) fn document(changes: &Changes) -> String {
-    let findings = |file| changes_of(file);
-    let document = Document {
-        version: 1,
-        against: Against {
-            revision: &changes.revision,
-            commit: &changes.commit,
+/// Returns the JSON document.
+pub(super) fn document(changes: &Changes) -> Json {
+    let left_out = changes.left_out().map(|left_out| {
+        let errors = if left_out.today { "now" } else { "then" };
+        json!({ "file": left_out.file, "plan": left_out.plan, "errors": errors })
+    });
+    json!({
+        "version": 1,
+        "against": { "revision": changes.revision, "commit": changes.commit },
+        "summary": {
+            "plans": changes.plans(),
+            "breaking": changes.count(true),
+            "compatible": changes.count(false),
+            "accepted": changes.accepted,
         },
-        summary: Summary {
-            plans: changes.plans(),
-            breaking: changes.count(true),
-            compatible: changes.count(false),
-            accepted: changes.accepted,
-        },
-        changes: changes.files.iter().flat_map(findings).collect(),
-        left_out: changes
-            .left_out()
-            .map(|left_out| Skipped {
-                file: left_out.file,
-                plan: left_out.plan,
-                errors: if left_out.today { "now" } else { "then" },
-            })
-            .collect(),
-    };
-    // The document holds only text, numbers and lists, so its serialization cannot fail.
-    escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
-}
-
-fn changes_of(file: &ChangedFile) -> impl Iterator<Item = Change<'_>> {
-    let (then, now) = (file.versions.then.as_ref(), file.versions.now.as_ref());
-    file.comparison.findings.iter().map(move |found| Change {
-        kind: found.kind.name(),
-        class: found.kind.class,
-        severity: found.kind.severity(),
-        concerns: found.kind.concern,
-        file: &file.name,
-        plan: &found.plan,
-        subject: &found.subject,
-        message: &found.message,
-        span: now
-            .zip(found.now)
-            .map(|(version, span)| range(&version.source, span)),
-        then: then
-            .zip(found.then)
-            .map(|(version, span)| range(&version.source, span)),
+        "changes": changes.files.iter().flat_map(changes_of).collect::<Json>(),
+        "left_out": left_out.collect::<Json>(),
     })
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    version: u32,
-    against: Against<'a>,
-    summary: Summary,
-    changes: Vec<Change<'a>>,
-    left_out: Vec<Skipped<'a>>,
-}
-
-#[derive(Serialize)]
-struct Against<'a> {
-    revision: &'a str,
-    commit: &'a str,
-}
-
-#[derive(Serialize)]
-struct Summary {
-    plans: usize,
-    breaking: usize,
-    compatible: usize,
-    accepted: usize,
-}
-
-#[derive(Serialize)]
-struct Change<'a> {
-    kind: &'static str,
-    class: Class,
-    severity: &'static str,
-    concerns: Concern,
-    file: &'a str,
-    plan: &'a str,
-    subject: &'a str,
-    message: &'a str,
-    span: Option<Range>,
-    then: Option<Range>,
-}
-
-#[derive(Serialize)]
-struct Skipped<'a> {
-    file: &'a str,
-    plan: &'a str,
-    /// The version that has errors: `now` or `then`.
-    errors: &'static str,
+fn changes_of(file: &ChangedFile) -> impl Iterator<Item = Json> {
+    let place = |version: &Option<Checked>, span: Option<Span>| {
+        Some(range(&version.as_ref()?.source, span?))
+    };
+    file.comparison.findings.iter().map(move |found| {
+        json!({
+            "kind": found.kind.name(),
+            "class": found.kind.class,
+            "severity": found.kind.severity(),
+            "concerns": found.kind.concern,
+            "file": file.name,
+            "plan": found.plan,
+            "subject": found.subject,
+            "message": found.message,
+            "span": place(&file.versions.now, found.now),
+            "then": place(&file.versions.then, found.then),
+        })
+    })
 }

@@ -14,7 +14,7 @@ use planrun_tools::host::{Host, Revision, RevisionError};
 use planrun_tools::project::Location;
 
 use crate::cli::plan_files::{self, PlanFile};
-use crate::cli::{Failure, check};
+use crate::cli::{Failure, Result, check};
 use planrun_runs::runs::{PlanText, Workspace, real_host, tidy};
 use planrun_test::breaking::{Comparison, Version, compare};
 
@@ -46,16 +46,9 @@ struct Projects {
 }
 
 impl Versions {
-    /// Opens the revision in the repository around the first path.
-    ///
-    /// # Errors
-    /// Returns an error if git, the repository or the revision does not exist, or a path is standard input or in
-    /// another repository.
-    pub(super) fn open(
-        revision: &str,
-        paths: &[PathBuf],
-        project: Option<&Path>,
-    ) -> Result<Self, Failure> {
+    /// Opens the revision in the repository around the first path. Returns an error if git, the repository or the
+    /// revision does not exist, or a path is standard input or in another repository.
+    pub(super) fn open(revision: &str, paths: &[PathBuf], project: Option<&Path>) -> Result<Self> {
         if paths.iter().any(|path| path.as_os_str() == "-") {
             let message = "standard input has no history; name a file, as in `planrun breaking --against HEAD a.plan`";
             return Err(Failure::Usage(message.to_owned()));
@@ -99,11 +92,9 @@ impl Versions {
         self.revision.commit()
     }
 
-    /// Returns every plan file of the working tree and of the revision, in path order.
-    ///
-    /// # Errors
-    /// Returns an error if a path exists in neither version or cannot be searched, or no plan is found.
-    pub(super) fn files(&self, paths: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Failure> {
+    /// Returns every plan file of the working tree and of the revision, in path order. Returns an error if a path
+    /// exists in neither version or cannot be searched, or no plan is found.
+    pub(super) fn files(&self, paths: &[PathBuf]) -> Result<BTreeSet<PathBuf>> {
         let mut files = BTreeSet::new();
         for path in paths {
             let then = self.revision.below(path);
@@ -129,11 +120,8 @@ impl Versions {
         Ok(files)
     }
 
-    /// Checks both versions of a file.
-    ///
-    /// # Errors
-    /// Returns an error if a version cannot be read, or its project cannot be used.
-    pub(super) fn both(&mut self, path: &Path) -> Result<Both, Failure> {
+    /// Checks both versions of a file. Returns an error if a version cannot be read, or its project cannot be used.
+    pub(super) fn both(&mut self, path: &Path) -> Result<Both> {
         let now = match self.now.host.kind(path) {
             Ok(_) => Some(self.now.check(path, read_current(path)?)?),
             Err(_) => None,
@@ -191,7 +179,7 @@ impl Versions {
 }
 
 impl Projects {
-    fn check(&mut self, path: &Path, source: SourceFile) -> Result<Checked, Failure> {
+    fn check(&mut self, path: &Path, source: SourceFile) -> Result<Checked> {
         // The project given on the command line may not have existed at the revision.
         let folder = self
             .folder
@@ -256,10 +244,8 @@ pub(super) fn display_name(path: &Path) -> String {
 }
 
 /// Reads the current text. Bytes that are not text are an error; `planrun check` reports them in detail.
-fn read_current(path: &Path) -> Result<SourceFile, Failure> {
-    match plan_files::load(&PlanFile::of(path))
-        .map_err(|problem| Failure::Environment(problem.message))?
-    {
+fn read_current(path: &Path) -> Result<SourceFile> {
+    match plan_files::load(&PlanFile::of(path))? {
         PlanText::Text(source) => Ok(source),
         PlanText::Broken(_) => {
             let name = display_name(path);

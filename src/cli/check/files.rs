@@ -1,19 +1,17 @@
 //! Checks all files in parallel: finds the project of each, reports its diagnostics, and fixes it.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use planrun_lang::diag::render::{FileReport, Problem, Report};
 use planrun_lang::diag::{Diagnostic, Severities};
 use planrun_lang::source::SourceFile;
-use planrun_tools::host::{Host, RealHost};
 use rayon::prelude::*;
 
 use super::fix::{self, FixOptions, Fixed};
-use super::projects::Projects;
 use super::stats::Counts;
-use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile, PlanFiles};
+use crate::cli::projects::Projects;
+use crate::cli::{Failure, Result};
 use planrun_runs::runs::{PlanText, Workspace};
 
 /// Stack size of each thread, in bytes: sufficient for plans at the nesting limits of the language, even in
@@ -45,28 +43,27 @@ struct One {
     counts: Counts,
 }
 
-/// Checks all files, in parallel.
-///
-/// # Errors
-/// Returns an error if a project cannot be used.
-pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failure> {
-    let host: Arc<dyn Host> = Arc::new(RealHost);
-    let projects = Projects::open(&host, &found.files, task)?;
+/// Checks all files, in parallel. Returns an error if a project cannot be used.
+pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked> {
+    let mut projects = Projects::open(&found.files, task.folder)?;
+    for workspace in &mut projects.all {
+        workspace.severities = task.severities.over(&workspace.severities);
+    }
     let mut report = Report {
         plan_files: found.files.len(),
         problems: found.problems.clone(),
         ..Report::default()
     };
-    report.files = projects.findings();
+    report.files = projects.all.iter().flat_map(Workspace::findings).collect();
     let pool = rayon::ThreadPoolBuilder::new()
         .stack_size(STACK_BYTES)
         .build();
     let pool =
         pool.map_err(|error| Failure::Environment(format!("cannot start threads: {error}")))?;
     let results: Vec<Result<One, Problem>> = pool.install(|| {
-        let files = found.files.par_iter().zip(projects.around());
+        let files = found.files.par_iter().zip(&projects.of_file);
         files
-            .map(|(file, workspace)| check_one(file, workspace, task.fixes))
+            .map(|(file, project)| check_one(file, &projects.all[*project], task.fixes))
             .collect()
     });
     let mut checked = Checked {

@@ -12,7 +12,7 @@ use planrun_tools::host::Host;
 
 use super::files::{self, Checked, Task};
 use crate::cli::plan_files::{PlanFile, PlanFiles};
-use crate::cli::{Failure, Terminal};
+use crate::cli::{Result, Terminal};
 
 /// Maximum number of times that all files are checked.
 const MAX_PASSES: usize = 4;
@@ -37,11 +37,9 @@ pub(super) struct Fixed {
     pub output: Option<String>,
 }
 
-/// Checks until no fix changes a file: a fix in one file can enable one in another file that uses it.
-///
-/// # Errors
-/// Returns an error if a project cannot be used.
-pub(super) fn check_until_stable(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failure> {
+/// Checks until no fix changes a file: a fix in one file can enable one in another file that uses it. Returns an error
+/// if a project cannot be used.
+pub(super) fn check_until_stable(found: &PlanFiles, task: Task<'_>) -> Result<Checked> {
     let mut checked = files::check(found, task)?;
     let mut earlier = Vec::new();
     for _ in 1..MAX_PASSES {
@@ -66,15 +64,12 @@ pub(super) fn check_until_stable(found: &PlanFiles, task: Task<'_>) -> Result<Ch
     })
 }
 
-/// Prints the number of applied fixes, or the diff.
-///
-/// # Errors
-/// Returns an error if the output cannot be written.
+/// Prints the number of applied fixes, or the diff. Returns an error if the output cannot be written.
 pub(super) fn print_result(
     fixed: &[Fixed],
     options: Option<FixOptions>,
     terminal: Terminal,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let Some(options) = options else {
         return Ok(());
     };
@@ -102,10 +97,7 @@ pub(super) fn print_result(
 }
 
 /// Applies the fixes of one file and writes it, or computes the diff. Returns the text that the file has now, and its
-/// diagnostics.
-///
-/// # Errors
-/// Returns an error if the file cannot be written, or has changed since it was read.
+/// diagnostics. Returns an error if the file cannot be written, or has changed since it was read.
 pub(super) fn fix_file(
     host: &dyn Host,
     file: &PlanFile,
@@ -154,10 +146,8 @@ pub(super) fn fix_file(
     ))
 }
 
-/// Replaces the old text of a file by the new one. If the path is a link, its target is written.
-///
-/// # Errors
-/// Returns a message if the file cannot be written, or no longer has the old text.
+/// Replaces the old text of a file by the new one. If the path is a link, its target is written. Fails with a message
+/// if the file cannot be written, or no longer has the old text.
 pub(in crate::cli) fn write(
     host: &dyn Host,
     path: &Path,

@@ -2,7 +2,6 @@
 
 mod files;
 mod fix;
-mod projects;
 mod stats;
 
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ use planrun_lang::value::counted;
 use planrun_tools::host::{Host as _, RealHost};
 
 use super::plan_files;
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Result, Terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -111,15 +110,9 @@ pub enum Format {
     Junit,
 }
 
-/// Checks what the arguments name, and prints the diagnostics.
-///
-/// # Errors
-/// Returns an error if a path does not exist, no plan is found, a code is unknown, or the output cannot be written.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Checks what the arguments name, and prints the diagnostics. Returns an error if a path does not exist, no plan is
+/// found, a code is unknown, or the output cannot be written.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     let severities = Severities::parse(&arguments.deny, &arguments.allow, &arguments.enable)
         .map_err(|unknown| Failure::Usage(unknown.to_string()))?;
     let task = Task {
@@ -139,7 +132,7 @@ pub fn run(
 }
 
 /// Finds the plans, checks them, and prints the result.
-fn once(arguments: &Arguments, task: Task<'_>, terminal: Terminal) -> Result<Exit, Failure> {
+fn once(arguments: &Arguments, task: Task<'_>, terminal: Terminal) -> Result<Exit> {
     let began = RealHost.monotonic();
     let found = plan_files::find(&arguments.paths)?;
     if found.files.is_empty() && found.problems.is_empty() {
@@ -193,12 +186,7 @@ fn once(arguments: &Arguments, task: Task<'_>, terminal: Terminal) -> Result<Exi
 }
 
 /// Prints the diagnostics; to standard error if standard output holds the text of a plan.
-fn print(
-    report: &Report,
-    format: Format,
-    to_stderr: bool,
-    terminal: Terminal,
-) -> Result<(), Failure> {
+fn print(report: &Report, format: Format, to_stderr: bool, terminal: Terminal) -> Result<()> {
     let text = match format {
         Format::Human => human(&report.files, terminal.style),
         Format::Short => short(&report.files),

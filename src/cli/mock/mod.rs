@@ -18,7 +18,7 @@ use planrun_tools::tools::openapi::{Api, MAX_DOCUMENT_BYTES, read_api};
 
 use super::arguments::MockArguments;
 use super::terminal::written;
-use super::{Exit, Failure};
+use super::{Exit, Failure, Result};
 
 /// The options of the command line.
 #[derive(Clone, Debug)]
@@ -34,11 +34,8 @@ pub struct Mock {
     pub seed: u64,
 }
 
-/// Serves what the command line names.
-///
-/// # Errors
-/// Returns an error if there is nothing to serve, or it cannot be served.
-pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
+/// Serves what the command line names. Returns an error if there is nothing to serve, or it cannot be served.
+pub fn command(arguments: &MockArguments) -> Result<Exit> {
     if let Some(super::arguments::MockKind::Model(arguments)) = &arguments.kind {
         return model::command(arguments);
     }
@@ -60,16 +57,14 @@ pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
 }
 
 /// Serves until Ctrl-C or a termination signal. The first line of `out` is the address. Diagnostics of app files are
-/// written to `report`; invalid apps are skipped.
-///
-/// # Errors
-/// Returns an error if there is nothing to serve, it cannot be served, or a tool that is to fail does not exist.
+/// written to `report`; invalid apps are skipped. Returns an error if there is nothing to serve, it cannot be served,
+/// or a tool that is to fail does not exist.
 pub fn run(
     mock: &Mock,
     host: &Arc<dyn Host>,
     out: &mut dyn Write,
     report: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let apps = match &mock.apps {
         Some(path) => read_apps(path, host.as_ref(), report).map_err(Failure::Environment)?,
         None => Vec::new(),
@@ -102,7 +97,7 @@ pub fn run(
 }
 
 /// Runs a server to its end, in a new runtime.
-fn serve(server: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+fn serve(server: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -119,7 +114,7 @@ fn announce(
     description: &str,
     out: &mut dyn Write,
     report: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<()> {
     written(writeln!(out, "http://{address}").and_then(|()| out.flush()))?;
     let address = address.ip();
     if !address.is_loopback() {
@@ -189,7 +184,7 @@ fn names(apps: &[App], documents: &[Api]) -> String {
 }
 
 /// Waits for Ctrl-C or a termination signal.
-async fn stopped() -> Result<(), Failure> {
+async fn stopped() -> Result<()> {
     let ended = async {
         let mut terminate =
             tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;

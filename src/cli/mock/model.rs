@@ -11,16 +11,16 @@ use planrun_tools::host::{Host, RealHost};
 
 use super::{announce, serve, stopped};
 use crate::cli::arguments::MockModelArguments;
-use crate::cli::{Exit, Failure};
+use crate::cli::{Exit, Failure, Result};
 
 /// Serves the script that the command line names.
-pub(super) fn command(arguments: &MockModelArguments) -> Result<Exit, Failure> {
+pub(super) fn command(arguments: &MockModelArguments) -> Result<Exit> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     run(arguments, &host)?;
     Ok(Exit::Fine)
 }
 
-fn run(arguments: &MockModelArguments, host: &Arc<dyn Host>) -> Result<(), Failure> {
+fn run(arguments: &MockModelArguments, host: &Arc<dyn Host>) -> Result<()> {
     let script = read(&arguments.script, &**host).map_err(Failure::Environment)?;
     let options = DoubleOptions {
         bind: arguments.bind,

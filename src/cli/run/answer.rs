@@ -10,7 +10,7 @@ use super::drive::OutputOptions;
 use super::results;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::runs::timestamp;
-use crate::cli::{Exit, Failure, Terminal, ask};
+use crate::cli::{Exit, Failure, Result, Terminal, ask};
 use planrun_core::journal::StepError;
 use planrun_core::run::{Interruption, Outcome, StepReport};
 use planrun_runs::runs::{CallSummary, signal_commands};
@@ -18,15 +18,9 @@ use planrun_runs::runs::{CallSummary, signal_commands};
 /// Maximum number of failed steps listed in addition to the one that failed the run.
 const MAX_FAILED_STEPS: usize = 8;
 
-/// Prints the outcome of a run. `until` is the step after which it pauses, from `--until`.
-///
-/// # Errors
-/// Returns an error if the output cannot be written.
-pub fn print(
-    outcome: &Outcome,
-    until: Option<&str>,
-    options: OutputOptions,
-) -> Result<Exit, Failure> {
+/// Prints the outcome of a run. `until` is the step after which it pauses, from `--until`. Returns an error if the
+/// output cannot be written.
+pub fn print(outcome: &Outcome, until: Option<&str>, options: OutputOptions) -> Result<Exit> {
     let terminal = options.terminal;
     match options.format {
         RunFormat::Json => print_document(outcome, options)?,
@@ -52,11 +46,9 @@ pub fn print(
     Ok(exit_of(outcome))
 }
 
-/// Prints the JSON document of a run, or adds it to those of other runs.
-///
-/// # Errors
-/// Returns an error if the output cannot be written.
-pub fn print_document(outcome: &Outcome, options: OutputOptions) -> Result<(), Failure> {
+/// Prints the JSON document of a run, or adds it to those of other runs. Returns an error if the output cannot be
+/// written.
+pub fn print_document(outcome: &Outcome, options: OutputOptions) -> Result<()> {
     let document = document(outcome, options.output)?;
     match options.collected {
         Some(collected) => {
@@ -98,7 +90,6 @@ pub fn print_messages(outcome: &Outcome, until: Option<&str>, options: OutputOpt
 }
 
 /// Returns the exit code for the outcome of a run.
-#[must_use]
 pub fn exit_of(outcome: &Outcome) -> Exit {
     match &outcome.interruption {
         Some(Interruption::Journal(_)) => return Exit::Environment,
@@ -157,7 +148,6 @@ pub fn not_undone(outcome: &Outcome) -> impl Iterator<Item = String> {
 }
 
 /// Tells how to retry each `undo` that has failed.
-#[must_use]
 pub fn retry_hint(outcome: &Outcome) -> String {
     let command = command(&format!("runs retry {}", outcome.run));
     format!("try again to undo with `{command}`")
@@ -259,7 +249,7 @@ fn print_paused(run: &str, error: &StepError, terminal: Terminal) {
 }
 
 /// Returns the JSON output of a run.
-fn document(outcome: &Outcome, output: RunOutput) -> Result<String, Failure> {
+fn document(outcome: &Outcome, output: RunOutput) -> Result<String> {
     Ok(match output {
         RunOutput::Reply => {
             let mut text = Vec::new();

@@ -12,7 +12,7 @@ use super::observer::ProgressObserver;
 use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::signals::{end_on_signal, stop_on_signal};
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 use planrun_lang::diag::render::command;
 use planrun_runs::driver::Silence;
 use planrun_runs::runs::{Driven, Error, EventOptions, Planrun, ResumeOptions, Run};
@@ -33,7 +33,6 @@ pub struct OutputOptions<'a> {
 
 impl OutputOptions<'_> {
     /// Returns options that print the reply for people.
-    #[must_use]
     pub fn plain(terminal: Terminal) -> Self {
         Self {
             format: RunFormat::Human,
@@ -46,17 +45,14 @@ impl OutputOptions<'_> {
     }
 }
 
-/// Starts or resumes a run and prints its outcome; records the answers of the tools if requested.
-///
-/// # Errors
-/// Returns an error if the service refuses, the tools are not available, or the output or the recording cannot be
-/// written.
+/// Starts or resumes a run and prints its outcome; records the answers of the tools if requested. Returns an error if
+/// the service refuses, the tools are not available, or the output or the recording cannot be written.
 pub fn drive(
     planrun: &Planrun,
     (mut options, record): (ResumeOptions, Option<PathBuf>),
     output: OutputOptions,
     begin: impl FnOnce(ResumeOptions) -> Result<Run, Error>,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let recording = record.map(Recording::new);
     options.stand_in = recording.as_ref().map(Recording::stand_in);
     let (cancel, until) = (options.cancel.clone(), options.until.clone());
@@ -77,16 +73,14 @@ pub fn drive(
     drive_run(planrun, run, (cancel, until.as_deref(), recording), output)
 }
 
-/// Drives a run that has not ended, and prints its outcome.
-///
-/// # Errors
-/// Returns an error if the tools are not available, or the output or the recording cannot be written.
+/// Drives a run that has not ended, and prints its outcome. Returns an error if the tools are not available, or the
+/// output or the recording cannot be written.
 pub fn drive_run(
     planrun: &Planrun,
     run: Run,
     (cancel, until, recording): (CancellationToken, Option<&str>, Option<Recording>),
     output: OutputOptions,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let continues = run.continues();
     let (driven, written) = drive_with_progress(run, cancel, output)?;
     if let Some(recording) = recording {
@@ -102,16 +96,14 @@ pub fn drive_run(
     written.map(|()| exit)
 }
 
-/// Drives a run until this process suspends it or it ends, and prints its progress. The inner result is an error if
-/// the progress, or the result file of a deferred call, could not be written.
-///
-/// # Errors
-/// Returns an error if the tools are not available, or the record of the run cannot be used.
+/// Drives a run until this process suspends it or it ends, and prints its progress. The inner result is an error if the
+/// progress, or the result file of a deferred call, could not be written. Returns an error if the tools are not
+/// available, or the record of the run cannot be used.
 pub fn drive_with_progress(
     run: Run,
     cancel: CancellationToken,
     output: OutputOptions,
-) -> Result<(Driven, Result<(), Failure>), Failure> {
+) -> Result<(Driven, Result<()>)> {
     let mut observer = ProgressObserver::new(output, &run)?;
     stop_on_signal(cancel);
     let driven = wait(run.drive(&mut observer));
@@ -122,7 +114,7 @@ pub fn drive_with_progress(
 }
 
 /// Prints the outcome of a run that has already ended, with its events if they are requested.
-fn print_ended(planrun: &Planrun, run: Run, output: OutputOptions) -> Result<Exit, Failure> {
+fn print_ended(planrun: &Planrun, run: Run, output: OutputOptions) -> Result<Exit> {
     if output.format == RunFormat::Ndjson {
         for event in planrun.events(run.id(), EventOptions::default())? {
             output.terminal.print_json(&format!("{}\n", event?.line))?;
@@ -144,11 +136,8 @@ fn print_stuck(run: &str, (deaths, event): (u32, u64), terminal: Terminal) {
 }
 
 /// Waits for a future. All futures of the process share one runtime, so that a connection opened by one is reused by
-/// the next.
-///
-/// # Errors
-/// Returns an error if the runtime cannot be created.
-pub fn wait<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
+/// the next. Returns an error if the runtime cannot be created.
+pub fn wait<T>(future: impl Future<Output = T>) -> Result<T> {
     static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
     end_on_signal();
     let runtime = RUNTIME.get_or_init(|| Builder::new_current_thread().enable_all().build());

@@ -8,18 +8,15 @@ use planrun_lang::value::{Value, saturating_duration, shortened};
 
 use super::drive::OutputOptions;
 use crate::cli::arguments::RunFormat;
-use crate::cli::{Exit, Failure};
+use crate::cli::{Exit, Failure, Result};
 use planrun_core::run::short_duration;
 use planrun_runs::forecast::{Forecast, Item, Known, Runs, Unknown};
 
 /// Maximum number of characters printed of a value.
 const MAX_VALUE_CHARS: usize = 100;
 
-/// Prints what a run would do.
-///
-/// # Errors
-/// Returns an error if the output cannot be written, or events were requested.
-pub fn print(forecast: &Forecast, options: OutputOptions) -> Result<Exit, Failure> {
+/// Prints what a run would do. Returns an error if the output cannot be written, or events were requested.
+pub fn print(forecast: &Forecast, options: OutputOptions) -> Result<Exit> {
     match options.format {
         RunFormat::Human | RunFormat::Quiet => options.terminal.print(&render(forecast))?,
         RunFormat::Json => options.terminal.print_document(forecast)?,

@@ -26,10 +26,8 @@ pub struct EventOutput {
 }
 
 impl EventOutput {
-    /// `run` is the run that each line names, if the output has events of several runs.
-    ///
-    /// # Errors
-    /// Returns an error if the thread cannot be started.
+    /// `run` is the run that each line names, if the output has events of several runs. Returns an error if the thread
+    /// cannot be started.
     pub fn new(output: impl Write + Send + 'static, run: Option<&str>) -> io::Result<Self> {
         let (chunks, received) = sync_channel(MAX_CHUNKS);
         let name = "planrun-output".to_owned();
@@ -68,10 +66,7 @@ impl EventOutput {
         }
     }
 
-    /// Waits until everything is written.
-    ///
-    /// # Errors
-    /// Returns the first write error.
+    /// Waits until everything is written. Fails with the first write error.
     pub fn close(mut self) -> io::Result<()> {
         self.flush();
         drop(self.chunks);

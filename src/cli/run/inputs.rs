@@ -1,26 +1,20 @@
 //! Reads the inputs of a run from the command line and from files, as their declared types.
 
-use std::io::{self, Read};
 use std::path::Path;
 
 use planrun_lang::sema::Plan;
 
-use crate::cli::Failure;
 use crate::cli::arguments::RunArguments;
+use crate::cli::input::read_text;
+use crate::cli::{Failure, Result};
 use planrun_runs::runs::{InputReader, Inputs};
 
 /// Maximum size of an input document, in bytes.
 const MAX_INPUT: u64 = 64 * 1024 * 1024;
 
-/// Returns the inputs given on the command line; those of an earlier run are the defaults.
-///
-/// # Errors
-/// Returns an error if a file cannot be read, or an input is unknown, missing, or has a value of the wrong type.
-pub fn inputs(
-    plan: &Plan,
-    arguments: &RunArguments,
-    known: Option<&Inputs>,
-) -> Result<Inputs, Failure> {
+/// Returns the inputs given on the command line; those of an earlier run are the defaults. Returns an error if a file
+/// cannot be read, or an input is unknown, missing, or has a value of the wrong type.
+pub fn inputs(plan: &Plan, arguments: &RunArguments, known: Option<&Inputs>) -> Result<Inputs> {
     let mut reader = InputReader::new(plan);
     if let Some(known) = known {
         reader.take_over(known);
@@ -33,7 +27,8 @@ pub fn inputs(
                     .to_owned(),
             ));
         }
-        let text = read_input(path)?;
+        let text = read_text(path, MAX_INPUT);
+        let text = text.map_err(|error| Failure::cannot_read(path, &error))?;
         let json: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
             Failure::Usage(format!("`{}` is not JSON: {error}", path.display()))
         })?;
@@ -49,17 +44,4 @@ pub fn inputs(
         reader.take_text(name, text)?;
     }
     Ok(reader.finish()?)
-}
-
-fn read_input(path: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = if path.as_os_str() == "-" {
-        io::stdin().lock().take(MAX_INPUT).read_to_string(&mut text)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(MAX_INPUT).read_to_string(&mut text))
-    };
-    read.map_err(|error| {
-        Failure::Environment(format!("cannot read `{}`: {error}", path.display()))
-    })?;
-    Ok(text)
 }

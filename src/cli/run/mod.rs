@@ -23,7 +23,7 @@ use super::journals::journal_of;
 use super::plan_files::checked_plan;
 use super::shell::set_project;
 use super::suggest::did_you_mean;
-use super::{Exit, Failure, Terminal, ask};
+use super::{Exit, Failure, Result, Terminal, ask};
 use planrun_runs::runs::{
     CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host,
 };
@@ -32,15 +32,9 @@ pub use answer::{exit_of, not_undone, print as print_outcome, print_messages, re
 pub use drive::{OutputOptions, drive, drive_run, drive_with_progress, wait};
 pub use dry::print as print_forecast;
 
-/// Checks and runs a plan, or resumes a run.
-///
-/// # Errors
-/// Returns an error if the plan, its inputs, its tools or the journal cannot be used.
-pub fn run(
-    arguments: &RunArguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Checks and runs a plan, or resumes a run. Returns an error if the plan, its inputs, its tools or the journal cannot
+/// be used.
+pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     match (&arguments.resume, &arguments.file) {
         (Some(run), _) => resume(run, arguments, project, terminal),
         (None, Some(file)) => start(file, arguments, project, terminal),
@@ -56,7 +50,7 @@ fn resume(
     arguments: &RunArguments,
     project: Option<&Path>,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let planrun = journal_of(arguments.file.as_deref(), project)?;
     let terminal = project_terminal(arguments, planrun.location(), terminal);
     let (output, options) = (output(arguments, terminal), options(arguments, terminal)?);
@@ -72,7 +66,7 @@ fn start(
     arguments: &RunArguments,
     project: Option<&Path>,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let workspace = Arc::new(Workspace::open(file, project)?);
     let terminal = project_terminal(arguments, &workspace.location, terminal);
     let (output, mut options) = (output(arguments, terminal), options(arguments, terminal)?);
@@ -138,7 +132,7 @@ fn output(arguments: &RunArguments, terminal: Terminal) -> OutputOptions<'static
 }
 
 /// Returns the options with which this process drives the run.
-fn options(arguments: &RunArguments, terminal: Terminal) -> Result<ResumeOptions, Failure> {
+fn options(arguments: &RunArguments, terminal: Terminal) -> Result<ResumeOptions> {
     let answering = ask::answering(arguments, terminal)?;
     Ok(ResumeOptions {
         answering,
@@ -161,7 +155,7 @@ fn is_refused(
 }
 
 /// Refuses an answer to a question that no run of a plan asks, before anything is done.
-fn require_question(checked: &CheckedPlan, path: &str) -> Result<(), Failure> {
+fn require_question(checked: &CheckedPlan, path: &str) -> Result<()> {
     const APPROVAL: &str = "approval";
     let (first, rest) = path
         .split_once(['.', '['])
@@ -203,7 +197,7 @@ fn require_question(checked: &CheckedPlan, path: &str) -> Result<(), Failure> {
 
 /// Returns true if the tools of a plan still have the contracts that it was checked against; prints the differences,
 /// and the servers that did not answer in time.
-fn contracts_hold(checked: &CheckedPlan, terminal: Terminal) -> Result<bool, Failure> {
+fn contracts_hold(checked: &CheckedPlan, terminal: Terminal) -> Result<bool> {
     let compared = wait(checked.verify_contracts())?;
     for server in compared.iter().flatten() {
         terminal.note(&late_server_warning(server));

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 use indicatif::ProgressDrawTarget;
+use parking_lot::Mutex;
 use planrun_lang::diag::render::{project, visible_line};
 use planrun_lang::value::saturating_duration;
 
@@ -19,7 +20,7 @@ use crate::cli::progress::Progress;
 use crate::cli::question::QuestionView;
 use crate::cli::signals::{Interrupt, listen};
 use crate::cli::terminal::written;
-use crate::cli::{Failure, Terminal};
+use crate::cli::{Failure, Result, Terminal};
 use planrun_core::journal::{AnswerError, Event, EventKind, Question, Questions, Waiting};
 use planrun_runs::driver::Observer;
 use planrun_runs::runs::Run;
@@ -50,9 +51,8 @@ enum Output {
 }
 
 impl ProgressObserver {
-    /// # Errors
     /// Returns an error if the thread that writes events cannot be started.
-    pub fn new(options: OutputOptions, run: &Run) -> Result<Self, Failure> {
+    pub fn new(options: OutputOptions, run: &Run) -> Result<Self> {
         let terminal = options.terminal;
         let output = match options.format {
             RunFormat::Human => {
@@ -100,7 +100,7 @@ impl ProgressObserver {
                 ),
                 Interrupt::Ends => {
                     if let Some(effects) = &effects {
-                        let effects = effects.lock().unwrap_or_else(PoisonError::into_inner);
+                        let effects = effects.lock();
                         for (path, tool) in &*effects {
                             print_effect("may have been done", (path, tool), terminal);
                         }
@@ -120,11 +120,9 @@ impl ProgressObserver {
         })));
     }
 
-    /// Removes the live lines, or waits until all events are written.
-    ///
-    /// # Errors
-    /// Returns an error if events could not be written, for example to a full disk. A closed pipe is not an error.
-    pub fn close(self) -> Result<(), Failure> {
+    /// Removes the live lines, or waits until all events are written. Returns an error if events could not be written,
+    /// for example to a full disk. A closed pipe is not an error.
+    pub fn close(self) -> Result<()> {
         listen(None);
         let closed = match self.output {
             Output::Progress(mut progress) => {
@@ -267,7 +265,7 @@ impl Observer for ProgressObserver {
                 .as_ref()
                 .is_some_and(|call| !call.effect.is_read_only())
         {
-            let mut effects = effects.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut effects = effects.lock();
             effects.insert(path.clone(), tool.clone());
         }
         if let (Output::Progress(progress), Some(notice)) = (&self.output, notice(&event.kind)) {

@@ -7,7 +7,7 @@ use planrun_lang::secrets::Redactor;
 use planrun_tools::host::Host;
 use planrun_tools::tools::StandIn;
 
-use crate::cli::Failure;
+use crate::cli::{Failure, Result};
 use planrun_core::run::Outcome;
 use planrun_runs::journal::MemoryLog;
 use planrun_test::plantest::recording::Recorder;
@@ -33,16 +33,13 @@ impl Recording {
     }
 
     /// Writes the recorded calls, with these secrets redacted. If the run continues one of earlier processes, their
-    /// calls are missing.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be written.
+    /// calls are missing. Returns an error if the file cannot be written.
     pub fn write(
         self,
         host: &dyn Host,
         secrets: &Redactor,
         (outcome, continues): (&Outcome, bool),
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let plan = &outcome.plan;
         let mut about = vec![format!(
             "To use it in a test of `{plan}`, save it next to the file with the test as recordings/FILE__TEST.yaml, such as \
@@ -58,8 +55,6 @@ impl Recording {
         }
         let text = self.recorder.recording(secrets).to_text(&about);
         let written = host.write_file(&self.path, text.as_bytes());
-        written.map_err(|error| {
-            Failure::Environment(format!("cannot write `{}`: {error}", self.path.display()))
-        })
+        written.map_err(|error| Failure::cannot_write(&self.path, &error))
     }
 }

@@ -13,7 +13,7 @@ use super::not_delivered;
 use crate::cli::arguments::parse_json;
 use crate::cli::ask::{Reply, reply};
 use crate::cli::exit::refusal;
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 use planrun_core::journal::{AnswerError, SubmittedAnswer};
 use planrun_runs::runs::{Addressee, Answered, Error, Planrun, split_answer};
 
@@ -55,7 +55,7 @@ pub struct Arguments {
     format: Format,
 }
 
-pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let (to, answers) = arguments.addressed(planrun)?;
     let unreadable = if arguments.all {
         report_unreadable(&planrun.inbox(None)?, project(), terminal)
@@ -94,10 +94,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
 
 impl Arguments {
     /// Returns the runs to answer, and the answers.
-    fn addressed(
-        &self,
-        planrun: &Planrun,
-    ) -> Result<(Addressee<'_>, Vec<SubmittedAnswer>), Failure> {
+    fn addressed(&self, planrun: &Planrun) -> Result<(Addressee<'_>, Vec<SubmittedAnswer>)> {
         let (to, answers) = match self.words.split_first() {
             _ if self.all => (Addressee::All, self.words.as_slice()),
             Some((run, rest)) if !run.contains('=') => {
@@ -117,10 +114,7 @@ impl Arguments {
             let value = parse_json(&format!("the answer to `{path}`"), &value)?;
             Ok(self.given(&path, value))
         };
-        let answers = answers
-            .iter()
-            .map(read)
-            .collect::<Result<Vec<_>, Failure>>()?;
+        let answers = answers.iter().map(read).collect::<Result<Vec<_>>>()?;
         match (answers.is_empty(), self.interactive) {
             (true, false) => Err(Failure::Usage(
                 "pass the answers as PATH=JSON, or use `--interactive`".to_owned(),
@@ -148,7 +142,7 @@ impl Arguments {
         planrun: &Planrun,
         to: Addressee<'_>,
         terminal: Terminal,
-    ) -> Result<Vec<Answered>, Failure> {
+    ) -> Result<Vec<Answered>> {
         let runs = match to {
             Addressee::Run(run) => vec![planrun.questions(run)?],
             Addressee::All => planrun.inbox(None)?.runs,
@@ -179,12 +173,7 @@ impl Arguments {
     }
 
     /// Resumes the runs that got an answer, if requested and no process drives them.
-    fn resume_runs(
-        &self,
-        planrun: &Planrun,
-        runs: &[&str],
-        terminal: Terminal,
-    ) -> Result<Exit, Failure> {
+    fn resume_runs(&self, planrun: &Planrun, runs: &[&str], terminal: Terminal) -> Result<Exit> {
         let mut exit = Exit::Fine;
         for run in runs {
             let one = after_message(planrun, run, self.resume, terminal)?;

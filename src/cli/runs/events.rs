@@ -10,7 +10,7 @@ use planrun_lang::protocol::is_at_or_below;
 use crate::cli::question::{QuestionView, render_answer};
 use crate::cli::run::wait;
 use crate::cli::suggest::did_you_mean;
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 use planrun_core::journal::{Event, EventKind, EventName, StepError, Waiting, instant};
 use planrun_runs::runs::{EventOptions, Planrun, RunEvent};
 
@@ -45,7 +45,7 @@ enum EventFormat {
     Ndjson,
 }
 
-pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let options = EventOptions {
         from: arguments.from,
     };
@@ -55,7 +55,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
             while let Some(event) = events.next().await.filter(|_| !terminal.is_closed()) {
                 arguments.print(&event?, terminal)?;
             }
-            Ok::<(), Failure>(())
+            Ok::<_, Failure>(())
         })??;
     } else {
         let (mut prints, mut paths) = (false, BTreeSet::new());
@@ -88,7 +88,7 @@ fn event_name(text: &str) -> Result<String, String> {
 
 impl Arguments {
     /// Prints an event unless it is left out, and returns what it is.
-    fn print(&self, event: &RunEvent, terminal: Terminal) -> Result<EventKind, Failure> {
+    fn print(&self, event: &RunEvent, terminal: Terminal) -> Result<EventKind> {
         let decoded = Event::peek(event.line.as_bytes())
             .map_err(|error| Failure::Environment(format!("event {}: {error}", event.number)))?;
         if self.matches(&decoded.kind) {

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Args;
 use planrun_lang::value::counted;
 
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 use planrun_runs::runs::{Planrun, verify_export};
 
 /// Export everything recorded about a run as JSON lines, each event with the hash chain over the events before it
@@ -24,7 +24,7 @@ pub struct Arguments {
     with_secrets: bool,
 }
 
-pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let mut out = BufWriter::new(ResultWriter(terminal));
     let exported = planrun.export(&arguments.what, arguments.with_secrets, &mut out);
     if terminal.is_closed() {
@@ -63,7 +63,7 @@ impl Write for ResultWriter {
     }
 }
 
-pub fn verify(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn verify(arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let verified = if arguments.what == "-" {
         verify_export(io::stdin().lock())
     } else {

@@ -12,7 +12,7 @@ use super::{Format, of_plan};
 use crate::cli::journals::has_journal;
 use crate::cli::question::QuestionView;
 use crate::cli::suggest::did_you_mean;
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Result, Terminal};
 use planrun_core::journal::Question;
 use planrun_runs::runs::{Inbox, OpenRun, Planrun, real_host};
 
@@ -39,7 +39,7 @@ pub struct Arguments {
 /// Maximum depth below the current folder at which projects are found.
 const MAX_DEPTH: usize = 8;
 
-pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let inbox = planrun.inbox(arguments.plan.as_deref())?;
     let exit = report_unreadable(&inbox, project(), terminal);
     show(
@@ -69,7 +69,7 @@ pub(super) fn report_unreadable(inbox: &Inbox, project: Option<&str>, terminal: 
 
 /// Prints the questions of every project at or below the current folder. An unreadable journal does not hide the
 /// questions of other projects.
-pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let (mut waiting, mut exit) = (Vec::new(), Exit::Fine);
     for folder in projects_below(Path::new(".")) {
         let project = folder.display().to_string();
@@ -123,11 +123,7 @@ pub(super) fn question_view<'a>(
 }
 
 /// Renders all questions of a run for people; empty if there are none.
-pub(super) fn questions_of(
-    planrun: &Planrun,
-    run: &str,
-    terminal: Terminal,
-) -> Result<String, Failure> {
+pub(super) fn questions_of(planrun: &Planrun, run: &str, terminal: Terminal) -> Result<String> {
     let (open, now) = (planrun.questions(run)?, planrun.host().now());
     let questions = open.questions();
     let views = questions
@@ -139,9 +135,9 @@ pub(super) fn questions_of(
 fn show<'a>(
     waiting: impl Iterator<Item = (&'a OpenRun, Option<&'a str>, Appearance)>,
     arguments: &Arguments,
-    of_plan: impl Fn() -> Result<String, Failure>,
+    of_plan: impl Fn() -> Result<String>,
     terminal: Terminal,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let now = real_host().now();
     let matches = |by: Option<&str>| arguments.by.as_deref().is_none_or(|role| by == Some(role));
     let (mut texts, mut documents) = (Vec::new(), Vec::new());

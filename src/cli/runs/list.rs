@@ -12,7 +12,7 @@ use super::inbox::questions_of;
 use super::time::{relative_time, timestamp};
 use super::{Format, of_plan};
 use crate::cli::columns::{padded, widest};
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Result, Terminal};
 use planrun_runs::runs::{Planrun, RunFilter, RunSummary, Wake};
 
 /// List runs, newest first
@@ -35,7 +35,7 @@ pub struct Arguments {
     format: Format,
 }
 
-pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let states = arguments
         .state
         .iter()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::resume;
 use crate::cli::run::OutputOptions;
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Result, Terminal};
 use planrun_lang::diag::render::command;
 use planrun_runs::runs::{Delivery, Planrun, ResumeOptions, delivery};
 
@@ -17,7 +17,7 @@ const MAX_POLLS_BEFORE_RESUMING: u32 = 60_000 / PAUSE_MILLIS;
 const PAUSE_MILLIS: u32 = 20;
 
 /// Waits until the process that drives a run has taken the messages to it, or has released the run.
-pub(super) fn delivered(planrun: &Planrun, run: &str, resumes: bool) -> Result<Delivery, Failure> {
+pub(super) fn delivered(planrun: &Planrun, run: &str, resumes: bool) -> Result<Delivery> {
     let polls = if resumes {
         MAX_POLLS_BEFORE_RESUMING
     } else {
@@ -39,7 +39,7 @@ pub(super) fn after_message(
     run: &str,
     resumes: bool,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let how = command(&format!("runs resume {run}"));
     match delivered(planrun, run, resumes)? {
         Delivery::Taken => {}

@@ -30,7 +30,7 @@ use super::journals::journal_of;
 use super::run::{OutputOptions, drive, drive_run};
 use super::shell::set_project;
 use super::suggest::did_you_mean;
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Result, Terminal};
 use planrun_runs::runs::{
     CancelOptions, Delivery, Error, ErrorKind, Planrun, ResumeOptions, RunFilter,
 };
@@ -160,15 +160,8 @@ enum Format {
     Json,
 }
 
-/// Runs the subcommand.
-///
-/// # Errors
-/// Returns an error if there is no journal, or it cannot be used.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Runs the subcommand. Returns an error if there is no journal, or it cannot be used.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     if let RunsCommand::Export(arguments) = &arguments.command
         && arguments.verify
     {
@@ -200,7 +193,7 @@ pub fn run(
 }
 
 /// Returns the plan of a filter that nothing passes, with the nearest name if no run has a plan of this name.
-fn of_plan(planrun: &Planrun, plan: Option<&str>) -> Result<String, Failure> {
+fn of_plan(planrun: &Planrun, plan: Option<&str>) -> Result<String> {
     let Some(plan) = plan else {
         return Ok(String::new());
     };
@@ -220,7 +213,7 @@ fn resume(
     run: &str,
     options: ResumeOptions,
     output: OutputOptions,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     drive(planrun, (options, None), output, |options| {
         planrun.resume(run, options)
     })
@@ -230,7 +223,7 @@ fn resume_command(
     planrun: &Planrun,
     arguments: &ResumeArguments,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let output = arguments.output.options(terminal);
     if let Some(run) = &arguments.run {
         let options = ResumeOptions {
@@ -247,7 +240,7 @@ fn resume_command(
 }
 
 /// Resumes every due run. With `--format json`, their documents are parts of one document.
-fn resume_all_due(planrun: &Planrun, output: OutputOptions) -> Result<Exit, Failure> {
+fn resume_all_due(planrun: &Planrun, output: OutputOptions) -> Result<Exit> {
     if output.format != RunFormat::Json {
         return resume_due(planrun, output);
     }
@@ -271,7 +264,7 @@ fn resume_all_due(planrun: &Planrun, output: OutputOptions) -> Result<Exit, Fail
 }
 
 /// Resumes every due run. A run that cannot be resumed is reported, and the others are resumed; an interrupt ends it.
-fn resume_due(planrun: &Planrun, output: OutputOptions) -> Result<Exit, Failure> {
+fn resume_due(planrun: &Planrun, output: OutputOptions) -> Result<Exit> {
     let terminal = output.terminal;
     let mut exit = Exit::Fine;
     for row in planrun.due()? {
@@ -311,11 +304,7 @@ fn resume_due(planrun: &Planrun, output: OutputOptions) -> Result<Exit, Failure>
     Ok(exit)
 }
 
-fn retry(
-    planrun: &Planrun,
-    arguments: &RetryArguments,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+fn retry(planrun: &Planrun, arguments: &RetryArguments, terminal: Terminal) -> Result<Exit> {
     let output = arguments.output.options(terminal);
     drive(
         planrun,
@@ -334,11 +323,7 @@ fn not_delivered(error: Error) -> Failure {
 }
 
 /// Cancels a run. If no process drives it, it is driven to its end here.
-fn cancel(
-    planrun: &Planrun,
-    arguments: &CancelArguments,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+fn cancel(planrun: &Planrun, arguments: &CancelArguments, terminal: Terminal) -> Result<Exit> {
     let how = CancelOptions {
         keep: arguments.keep,
         force: arguments.force,

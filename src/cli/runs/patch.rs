@@ -9,7 +9,7 @@ use planrun_lang::diag::render::{command, human, visible_line};
 use super::resume;
 use crate::cli::plan_files::checked_plan;
 use crate::cli::run::wait;
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 use planrun_runs::runs::{Error, Patched, Planrun, RecordedRun, ResumeOptions, Workspace};
 
 /// Replace the parts of a run's plan that have not started
@@ -31,7 +31,7 @@ pub struct Arguments {
     output: super::OutputArguments,
 }
 
-pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let run = wait(RecordedRun::patchable(planrun, &arguments.run))??;
     let id = run.summary().run.clone();
     let location = planrun.location();

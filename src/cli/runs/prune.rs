@@ -8,7 +8,7 @@ use planrun_lang::diag::render::{Language, command, visible_line};
 use planrun_lang::value::counted;
 
 use super::time::{relative_time, timestamp};
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 use planrun_runs::runs::{Planrun, Prunable, Prune, Pruning, RunSummary};
 
 /// Delete runs that have ended, with their result files and the large values that only they refer to
@@ -39,7 +39,7 @@ const DAY: i128 = 86_400_000_000_000;
 /// Maximum number of runs listed.
 const MAX_LISTED: usize = 20;
 
-pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     if let Some(run) = &arguments.damaged {
         return delete(planrun, Pruning::Damaged(run), terminal);
     }
@@ -73,7 +73,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     delete(planrun, pruning, terminal)
 }
 
-fn delete(planrun: &Planrun, pruning: Pruning<'_>, terminal: Terminal) -> Result<Exit, Failure> {
+fn delete(planrun: &Planrun, pruning: Pruning<'_>, terminal: Terminal) -> Result<Exit> {
     let pruned = planrun.prune(pruning)?;
     if pruned.lingers {
         terminal.note(

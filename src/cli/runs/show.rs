@@ -12,7 +12,7 @@ use super::inbox::questions_of;
 use super::time::{format_millis, timestamp};
 use crate::cli::columns::{padded, widest};
 use crate::cli::run::{not_undone, retry_hint, wait};
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 use planrun_core::run::{Outcome, StepReport, TaskReport, Verification};
 use planrun_runs::runs::{Planrun, RecordedRun};
 
@@ -38,7 +38,7 @@ pub struct Arguments {
 /// Width of the bars of the timeline, in columns.
 const BAR: u64 = 24;
 
-pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
     let recorded = planrun.recorded(&arguments.run)?;
     let row = recorded.summary();
     if arguments.plan {
@@ -97,7 +97,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
 }
 
 /// Prints the plan that a run executes.
-fn print_plan(recorded: &RecordedRun, format: Format, terminal: Terminal) -> Result<(), Failure> {
+fn print_plan(recorded: &RecordedRun, format: Format, terminal: Terminal) -> Result<()> {
     match format {
         Format::Human => terminal.print_exactly(recorded.text()),
         Format::Json => terminal.print_document(&json!({
@@ -111,7 +111,7 @@ fn print_plan(recorded: &RecordedRun, format: Format, terminal: Terminal) -> Res
 }
 
 /// Prints the inputs of a run.
-fn print_inputs(recorded: &RecordedRun, format: Format, terminal: Terminal) -> Result<(), Failure> {
+fn print_inputs(recorded: &RecordedRun, format: Format, terminal: Terminal) -> Result<()> {
     let inputs = recorded.redacted_inputs()?;
     match format {
         Format::Human => terminal.print_document(&inputs),

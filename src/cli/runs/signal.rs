@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use super::message::after_message;
 use super::not_delivered;
 use crate::cli::arguments::{key_value, parse_json};
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Result, Terminal};
 use planrun_runs::runs::Planrun;
 
 /// Send a signal to a run (`NAME=JSON`), or move an external task (`TASK=STATUS`)
@@ -26,11 +26,7 @@ pub struct SignalArguments {
     resume: bool,
 }
 
-pub fn run(
-    planrun: &Planrun,
-    arguments: &SignalArguments,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+pub fn run(planrun: &Planrun, arguments: &SignalArguments, terminal: Terminal) -> Result<Exit> {
     let receiver = planrun.receiver(&arguments.run).map_err(not_delivered)?;
     let (name, text) = &arguments.what;
     if receiver.has_task(name) {

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use planrun_tools::host::{Host as _, RealHost};
 
 use super::files::Tested;
-use crate::cli::{Failure, Terminal};
+use crate::cli::{Failure, Result, Terminal};
 use planrun_test::plantest::coverage::{Coverage, Goals, Seen, Share, html, json, lcov, text};
 
 /// The formats of coverage reports.
@@ -52,10 +52,7 @@ pub(super) fn goals(tested: &Tested) -> Vec<Goals> {
 }
 
 /// Prints the coverage reports. Files are written to `folder`; text is printed to standard error if standard output
-/// holds a document for programs.
-///
-/// # Errors
-/// Returns an error if a file cannot be written.
+/// holds a document for programs. Returns an error if a file cannot be written.
 pub(super) fn print_reports(
     goals: &[Goals],
     seen: &Seen,
@@ -63,7 +60,7 @@ pub(super) fn print_reports(
     folder: &Path,
     to_stderr: bool,
     terminal: Terminal,
-) -> Result<Share, Failure> {
+) -> Result<Share> {
     let coverage = Coverage::of(goals, seen);
     for report in reports {
         let content = match report {
@@ -85,8 +82,7 @@ pub(super) fn print_reports(
             continue;
         };
         let path: PathBuf = folder.join(name);
-        let cannot =
-            |error| Failure::Environment(format!("cannot write `{}`: {error}", path.display()));
+        let cannot = |error| Failure::cannot_write(&path, &error);
         RealHost
             .make_folder(folder)
             .and_then(|()| RealHost.write_file(&path, content.as_bytes()))

@@ -1,16 +1,15 @@
 //! Reads and checks the files with tests, each in its project.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::diag::render::{FileReport, Problem};
-use planrun_tools::host::{Host, RealHost};
-use planrun_tools::project::Location;
 use rayon::prelude::*;
 
-use crate::cli::Failure;
+use crate::cli::Result;
 use crate::cli::plan_files::{self, PlanFile};
+use crate::cli::projects::Projects;
 use planrun_core::run::Defaults;
 use planrun_runs::runs::{PlanText, Workspace};
 use planrun_test::plantest::play::TestEnvironment;
@@ -55,11 +54,9 @@ pub(crate) struct TestedFile {
     pub project: usize,
 }
 
-/// Returns the files below the paths that have tests, checked in parallel.
-///
-/// # Errors
-/// Returns an error if a path does not exist, or a project cannot be used.
-pub(crate) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
+/// Returns the files below the paths that have tests, checked in parallel. Returns an error if a path does not exist,
+/// or a project cannot be used.
+pub(crate) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested> {
     let mut tested = open_all(paths, folder)?;
     let without_tests = &tested.without_tests;
     let has_tests = |file: &TestedFile| !without_tests.contains(file.suite.source.name());
@@ -67,25 +64,14 @@ pub(crate) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, F
     Ok(tested)
 }
 
-/// Returns the files below the paths, including those without tests.
-///
-/// # Errors
-/// Returns an error if a path does not exist, or a project cannot be used.
-pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
-    let host: Arc<dyn Host> = Arc::new(RealHost);
+/// Returns the files below the paths, including those without tests. Returns an error if a path does not exist, or a
+/// project cannot be used.
+pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested> {
     let found = plan_files::find(paths)?;
-    let mut places: BTreeMap<Location, usize> = BTreeMap::new();
-    let mut workspaces: Vec<Workspace> = Vec::new();
-    let mut of_file = Vec::new();
-    for file in &found.files {
-        let location = Workspace::locate(&*host, file.path(), folder)?;
-        let next = workspaces.len();
-        let index = *places.entry(location.clone()).or_insert(next);
-        if index == next {
-            workspaces.push(Workspace::at(host.clone(), &location)?);
-        }
-        of_file.push(index);
-    }
+    let Projects {
+        all: workspaces,
+        of_file,
+    } = Projects::open(&found.files, folder)?;
     let one = |(file, project): (&PlanFile, &usize)| read(file, &workspaces[*project], *project);
     let read: Vec<Read> = found.files.par_iter().zip(&of_file).map(one).collect();
     let environments = workspaces.iter().map(environment).collect();

@@ -9,20 +9,17 @@ use planrun_lang::value::counted;
 use super::FileRun;
 use super::files::Tested;
 use super::snapshots::Snapshots;
-use crate::cli::{Failure, Terminal};
+use crate::cli::{Result, Terminal};
 use planrun_core::run::short_duration;
 
-/// Prints the failures and the totals.
-///
-/// # Errors
-/// Returns an error if the output cannot be written.
+/// Prints the failures and the totals. Returns an error if the output cannot be written.
 pub(super) fn print(
     tested: &Tested,
     runs: &[FileRun<'_>],
     snapshots: &Snapshots,
     took: Duration,
     terminal: Terminal,
-) -> Result<(), Failure> {
+) -> Result<()> {
     terminal.print(&human(&tested.reports, terminal.style))?;
     for problem in &tested.problems {
         terminal.error(&problem.message);
@@ -63,7 +60,7 @@ pub(super) fn print(
 }
 
 /// Prints the failures of each run, and returns the numbers of passed and failed tests.
-fn print_runs(runs: &[FileRun<'_>], terminal: Terminal) -> Result<(u32, u32), Failure> {
+fn print_runs(runs: &[FileRun<'_>], terminal: Terminal) -> Result<(u32, u32)> {
     let (mut passed, mut failed) = (0, 0);
     for run in runs {
         for ran in &run.ran {

@@ -20,7 +20,7 @@ use planrun_tools::host::{Host as _, RealHost};
 use self::files::{Tested, TestedFile};
 use self::record::Record;
 use self::snapshots::SnapshotOptions;
-use super::{Exit, Failure, Terminal, plan_files, review, watch};
+use super::{Exit, Failure, Result, Terminal, plan_files, review, watch};
 use planrun_runs::driver::{Observer, Silence};
 use planrun_test::plantest::coverage::{CoverageObserver, Goals, Seen};
 use planrun_test::plantest::report::{github, json, junit};
@@ -129,16 +129,9 @@ pub(super) struct FileRun<'a> {
     pub ran: Vec<Ran>,
 }
 
-/// Runs the tests that the arguments name, and prints the results.
-///
-/// # Errors
-/// Returns an error if a path does not exist, a project or a snapshot cannot be used, no test is found, or the output
-/// cannot be written.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Runs the tests that the arguments name, and prints the results. Returns an error if a path does not exist, a project
+/// or a snapshot cannot be used, no test is found, or the output cannot be written.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     if let Some(run) = &arguments.replay {
         return replay::replay(run, arguments, project, terminal);
     }
@@ -162,11 +155,7 @@ pub fn run(
     once(arguments, project, terminal)
 }
 
-fn once(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+fn once(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     let began = RealHost.monotonic();
     let measures = !arguments.coverage.is_empty() || arguments.min.is_some();
     let mut tested = if measures {
@@ -229,7 +218,7 @@ fn covers_too_little(
     seen: &Seen,
     arguments: &Arguments,
     terminal: Terminal,
-) -> Result<bool, Failure> {
+) -> Result<bool> {
     let (formats, folder) = (&arguments.coverage, &arguments.coverage_dir);
     let to_stderr = arguments.format != Format::Human;
     let share = coverage::print_reports(goals, seen, formats, folder, to_stderr, terminal)?;
@@ -252,7 +241,7 @@ fn covers_too_little(
 }
 
 /// Returns how to handle snapshots.
-fn snapshot_options(arguments: &Arguments) -> Result<SnapshotOptions, Failure> {
+fn snapshot_options(arguments: &Arguments) -> Result<SnapshotOptions> {
     let mode = Mode::chosen(&RealHost, arguments.accept)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let removes = arguments.unreferenced == Unreferenced::Delete;

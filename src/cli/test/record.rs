@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::files::Tested;
 use super::{Arguments, is_selected};
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 use planrun_runs::runs::{Workspace, new_run_id};
 use planrun_test::plantest::case::Case;
 use planrun_test::plantest::play::Live;
@@ -35,14 +35,12 @@ pub enum Record {
 /// whose answers might be lost.
 ///
 /// Returns the exit code unless a test fails: the environment is unsuitable if a selected test could not be recorded.
-///
-/// # Errors
 /// Returns an error if a recording cannot be written, or the mock of the apps cannot start.
 pub(super) fn record_all(
     tested: &mut Tested,
     arguments: &Arguments,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let mut complete = true;
     if arguments.record == Record::None {
         return Ok(Exit::Fine);
@@ -74,7 +72,7 @@ fn record_file(
     index: usize,
     (arguments, doubles): (&Arguments, Option<&Doubles>),
     terminal: Terminal,
-) -> Result<bool, Failure> {
+) -> Result<bool> {
     let mut complete = true;
     let file = &tested.files[index];
     let selected = file
@@ -141,7 +139,7 @@ fn keep(
     case: &Case,
     session: Session,
     terminal: Terminal,
-) -> Result<bool, Failure> {
+) -> Result<bool> {
     let suite = &mut tested.files[index].suite;
     let path = suite.recordings.path(case);
     let display = visible_line(&path.to_string_lossy()).into_owned();
@@ -186,7 +184,7 @@ struct Doubles {
 }
 
 impl Doubles {
-    fn start(workspace: &Workspace) -> Result<Self, Failure> {
+    fn start(workspace: &Workspace) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()

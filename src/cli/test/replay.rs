@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun_lang::diag::render::{FileReport, escape_json, human, visible_line};
+use planrun_lang::diag::render::{FileReport, human, visible_line};
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
@@ -13,13 +13,13 @@ use planrun_lang::source::SourceFile;
 use planrun_lang::types::decode;
 use planrun_lang::value::{Value, counted};
 use planrun_tools::project::Location;
-use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 use super::{Arguments, Format, files};
 use crate::cli::journals::journal_of;
 use crate::cli::plan_files::checked_plan;
 use crate::cli::run::wait;
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 use planrun_core::run::Outcome;
 use planrun_core::run::{Defaults, Program};
 use planrun_runs::runs::{CheckedPlan, Error, Loaded, RecordedRun, Workspace};
@@ -31,16 +31,14 @@ use planrun_test::plantest::replay::{
 /// Maximum number of differences printed for people.
 const MAX_PRINTED: usize = 10;
 
-/// Replays a run, and reports the differences.
-///
-/// # Errors
-/// Returns an error if there is no such run, its plan cannot be found, or its record cannot be used.
+/// Replays a run, and reports the differences. Returns an error if there is no such run, its plan cannot be found, or
+/// its record cannot be used.
 pub(super) fn replay(
     run: &str,
     arguments: &Arguments,
     project: Option<&Path>,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     if matches!(arguments.format, Format::Junit | Format::Github) {
         return Err(Failure::Usage(
             "`--replay` supports only the formats `human` and `json`".to_owned(),
@@ -81,14 +79,10 @@ pub(super) fn replay(
         found: &again.found,
     };
     match arguments.format {
-        Format::Json => terminal.print_json(&report.json())?,
+        Format::Json => terminal.print_document(&report.document())?,
         Format::Human | Format::Junit | Format::Github => report.print(terminal)?,
     }
-    Ok(if again.found.is_empty() {
-        Exit::Fine
-    } else {
-        Exit::Findings
-    })
+    Ok(Exit::fine_if(again.found.is_empty()))
 }
 
 /// Opens the project of a plan file, which must be that of the run.
@@ -96,7 +90,7 @@ fn workspace_of(
     file: &Path,
     project: Option<&Path>,
     location: &Location,
-) -> Result<Arc<Workspace>, Failure> {
+) -> Result<Arc<Workspace>> {
     let workspace = Workspace::open(file, project)?;
     if workspace.location.folder == location.folder {
         return Ok(Arc::new(workspace));
@@ -121,7 +115,7 @@ fn run_again(
     checked: &CheckedPlan,
     loaded: &Loaded,
     (then, outcome): (&OriginalRun, &Outcome),
-) -> Result<ReplayOutcome, Failure> {
+) -> Result<ReplayOutcome> {
     let defaults = Defaults {
         max_steps: loaded.max_steps,
         strict: loaded.strict,
@@ -144,7 +138,7 @@ fn run_again(
 }
 
 /// Returns the plan file given on the command line; `None` if none is given.
-fn given_file(paths: &[PathBuf]) -> Result<Option<&Path>, Failure> {
+fn given_file(paths: &[PathBuf]) -> Result<Option<&Path>> {
     match paths {
         [one] if one.as_os_str() == "." => Ok(None),
         [one] => Ok(Some(one)),
@@ -154,11 +148,7 @@ fn given_file(paths: &[PathBuf]) -> Result<Option<&Path>, Failure> {
 
 /// Returns the file of the plan: the given one, or the one that the run was started with, relative to the current
 /// folder or to the project.
-fn plan_file(
-    given_file: Option<&Path>,
-    file: &str,
-    location: &Location,
-) -> Result<PathBuf, Failure> {
+fn plan_file(given_file: Option<&Path>, file: &str, location: &Location) -> Result<PathBuf> {
     if let Some(given_file) = given_file {
         return Ok(given_file.to_owned());
     }
@@ -175,7 +165,7 @@ fn plan_file(
 }
 
 /// Returns the run as the journal has recorded it.
-fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<OriginalRun, Failure> {
+fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<OriginalRun> {
     let mut history = History::default();
     recorded
         .read_events(|event| {
@@ -257,7 +247,7 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    fn print(&self, terminal: Terminal) -> Result<(), Failure> {
+    fn print(&self, terminal: Terminal) -> Result<()> {
         let (run, plan) = (visible_line(self.run), &self.checked.plan.name);
         if self.found.is_empty() {
             let steps = counted(self.steps, "step");
@@ -295,62 +285,34 @@ impl Report<'_> {
     }
 
     /// Returns the JSON document. Its version is incremented when a key is removed or changes its meaning.
-    fn json(&self) -> String {
+    fn document(&self) -> Json {
         let source: &SourceFile = &self.checked.source;
         let one = |difference: &Difference| {
-            let (kind, path) = (difference.kind.name(), difference.path.clone());
-            let position = source.position(difference.finding.span.start);
-            let Diagnostic {
-                message,
-                expected,
-                actual,
-                ..
-            } = difference.finding.clone();
-            Shape {
-                kind,
-                path,
-                line: position.line,
-                column: position.column,
-                message,
-                expected,
-                actual,
+            let finding = &difference.finding;
+            let place = source.position(finding.span.start);
+            let mut one = json!({
+                "kind": difference.kind.name(),
+                // The step; empty for the run.
+                "path": difference.path,
+                "line": place.line,
+                "column": place.column,
+                "message": finding.message,
+            });
+            for (key, value) in [("expected", &finding.expected), ("actual", &finding.actual)] {
+                if let Some(value) = value {
+                    one[key] = value.as_str().into();
+                }
             }
+            one
         };
-        let document = Document {
-            version: 1,
-            run: self.run,
-            plan: &self.checked.plan.name,
-            file: source.name(),
-            agree: self.found.is_empty(),
-            steps: self.steps,
-            differences: self.found.iter().map(one).collect(),
-        };
-        // The document holds only text, numbers and lists, so its serialization cannot fail.
-        escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
+        json!({
+            "version": 1,
+            "run": self.run,
+            "plan": self.checked.plan.name,
+            "file": source.name(),
+            "agree": self.found.is_empty(),
+            "steps": self.steps,
+            "differences": self.found.iter().map(one).collect::<Json>(),
+        })
     }
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    version: u32,
-    run: &'a str,
-    plan: &'a str,
-    file: &'a str,
-    agree: bool,
-    steps: usize,
-    differences: Vec<Shape>,
-}
-
-#[derive(Serialize)]
-struct Shape {
-    kind: &'static str,
-    /// The step; empty for the run.
-    path: Arc<str>,
-    line: u32,
-    column: u32,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expected: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    actual: Option<String>,
 }

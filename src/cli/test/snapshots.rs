@@ -10,7 +10,7 @@ use planrun_tools::host::Host;
 use super::FileRun;
 use super::files::{Tested, TestedFile};
 use crate::cli::plan_files::STDIN_NAME;
-use crate::cli::{Failure, Terminal};
+use crate::cli::{Failure, Result, Terminal};
 use planrun_runs::runs::file_name;
 use planrun_test::plantest::snapshot::{
     Kept, LeftBehind, Mode, Place, Settled, SnapshotError, Store, Verdict, left_behind,
@@ -38,17 +38,15 @@ pub(super) struct SnapshotOptions {
     pub complete: bool,
 }
 
-/// Compares every snapshot; a difference becomes a failure of its case.
-///
-/// # Errors
-/// Returns an error if snapshots cannot be read or written.
+/// Compares every snapshot; a difference becomes a failure of its case. Returns an error if snapshots cannot be read or
+/// written.
 pub(super) fn settle(
     host: &dyn Host,
     tested: &Tested,
     runs: &mut [FileRun<'_>],
     options: SnapshotOptions,
     terminal: Terminal,
-) -> Result<Snapshots, Failure> {
+) -> Result<Snapshots> {
     let failure = |error: SnapshotError| Failure::Environment(error.to_string());
     let mut sum = Snapshots::default();
     for (project, workspace) in tested.workspaces.iter().enumerate() {

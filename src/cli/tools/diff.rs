@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use super::renewal::{ChangedTool, Renewal, differences};
 use crate::cli::plan_files::{find, load};
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Result, Terminal};
 
 /// Compare the tools that servers offer now with the pinned contracts, and report which plans break
 ///
@@ -50,7 +50,7 @@ pub(super) fn run(
     arguments: &DiffArguments,
     project: Option<&Path>,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let workspace = Workspace::open(Path::new("-"), project)?;
     let renewal = Renewal::of(&workspace, &arguments.servers)?;
     let nothing = LockedServer::default();
@@ -98,7 +98,7 @@ pub(super) fn run(
 impl Consequences {
     /// Returns the errors and warnings that the plans of a project have with the new contracts, but not with the
     /// pinned ones.
-    fn of(before: &Workspace, after: &Workspace) -> Result<Self, Failure> {
+    fn of(before: &Workspace, after: &Workspace) -> Result<Self> {
         let files = find(std::slice::from_ref(&before.project.root))?;
         let mut consequences = Self {
             problems: files.problems,

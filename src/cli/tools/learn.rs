@@ -15,7 +15,7 @@ use planrun_tools::project::journal_file;
 
 use super::lock::write;
 use super::show::unknown_tool;
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 
 /// Record the observed result types of tools whose contracts declare none
 ///
@@ -36,7 +36,7 @@ pub(super) fn run(
     arguments: &LearnArguments,
     project: Option<&Path>,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let workspace = Workspace::open(Path::new("-"), project)?;
     let shapes = arguments.shapes(&workspace)?;
     let catalog = workspace.catalog(None);
@@ -73,7 +73,7 @@ pub(super) fn run(
 }
 
 impl LearnArguments {
-    fn shapes(&self, workspace: &Workspace) -> Result<BTreeMap<Arc<str>, Shape>, Failure> {
+    fn shapes(&self, workspace: &Workspace) -> Result<BTreeMap<Arc<str>, Shape>> {
         let has_journal = workspace
             .host
             .kind(&journal_file(&workspace.location.folder))

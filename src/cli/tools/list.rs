@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::show::contract;
 use crate::cli::columns::{padded, widest};
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Result, Terminal};
 
 /// Maximum number of tools listed for a query.
 const MAX_FOUND: usize = 20;
@@ -47,7 +47,7 @@ pub(super) fn run(
     arguments: &ListArguments,
     project: Option<&Path>,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let workspace = Workspace::open(Path::new("-"), project)?;
     let catalog = workspace.catalog(None);
     let mut tools: Vec<Arc<Signature>> = match &arguments.query {

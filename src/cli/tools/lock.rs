@@ -13,7 +13,7 @@ use planrun_tools::project::ServerSettings;
 use serde_json::Value as Json;
 
 use super::renewal::{Renewal, differences};
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 
 /// Connect to the servers of the project, and pin the contracts of their tools in `planrun.lock`
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(super) fn run(
     arguments: &LockArguments,
     project: Option<&Path>,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let workspace = Workspace::open(Path::new("-"), project)?;
     let before = &workspace.project.lock;
     let Renewal {
@@ -79,19 +79,14 @@ pub(super) fn run(
     })
 }
 
-/// Writes the lock file of a project if it has changed.
-///
-/// # Errors
-/// Returns an error if it cannot be written.
-pub(super) fn write(workspace: &Workspace, lock: &Lock) -> Result<(), Failure> {
+/// Writes the lock file of a project if it has changed. Returns an error if it cannot be written.
+pub(super) fn write(workspace: &Workspace, lock: &Lock) -> Result<()> {
     if *workspace.project.lock == *lock {
         return Ok(());
     }
     let path = workspace.location.folder.join(Lock::FILE);
     let written = workspace.host.write_file(&path, lock.text().as_bytes());
-    written.map_err(|problem| {
-        Failure::Environment(format!("cannot write `{}`: {problem}", path.display()))
-    })
+    written.map_err(|problem| Failure::cannot_write(&path, &problem))
 }
 
 /// Accepts the claims of tools about their effects that the user trusts.

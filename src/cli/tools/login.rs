@@ -10,7 +10,7 @@ use planrun_tools::project::ToolSource;
 use planrun_tools::tools::mcp::{Login, McpAddress};
 
 use crate::cli::run::wait;
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 
 /// Log in to a server that requires it, in a browser that you open yourself
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ pub(super) fn run(
     arguments: &LoginArguments,
     project: Option<&Path>,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let workspace = Workspace::open(Path::new("-"), project)?;
     let name = &arguments.server;
     let servers = &workspace.project.servers;

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Result, Terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,15 +47,9 @@ enum Command {
     Show(show::ShowArguments),
 }
 
-/// Runs the subcommand.
-///
-/// # Errors
-/// Returns an error if the project cannot be opened, a server cannot be reached, or the output cannot be written.
-pub fn run(
-    arguments: &Arguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+/// Runs the subcommand. Returns an error if the project cannot be opened, a server cannot be reached, or the output
+/// cannot be written.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
     match &arguments.command {
         Command::Diff(arguments) => diff::run(arguments, project, terminal),
         Command::Learn(arguments) => learn::run(arguments, project, terminal),

@@ -7,9 +7,9 @@ use planrun_lang::diag::render::visible_line;
 use planrun_runs::runs::Workspace;
 use planrun_tools::contract::{Change, Lock, LockedServer, OfferedServer};
 
-use crate::cli::Failure;
 use crate::cli::run::wait;
 use crate::cli::suggest::did_you_mean;
+use crate::cli::{Failure, Result};
 
 /// The lock file as it would be written now.
 pub(super) struct Renewal {
@@ -37,11 +37,9 @@ pub(super) enum Difference {
 }
 
 impl Renewal {
-    /// Asks these servers what they offer, or all servers if `requested` is empty.
-    ///
-    /// # Errors
-    /// Returns an error if the project has no server with one of the names.
-    pub(super) fn of(workspace: &Workspace, requested: &[String]) -> Result<Self, Failure> {
+    /// Asks these servers what they offer, or all servers if `requested` is empty. Returns an error if the project has
+    /// no server with one of the names.
+    pub(super) fn of(workspace: &Workspace, requested: &[String]) -> Result<Self> {
         let configured = &workspace.project.servers;
         for name in requested {
             if !configured.iter().any(|server| *server.name == **name) {

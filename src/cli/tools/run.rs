@@ -1,7 +1,5 @@
 //! `planrun tools run`: calls one tool once. The call is checked before it is made, and is a run like any other.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,10 +19,11 @@ use planrun_tools::tools::Catalog;
 use serde_json::{Map, Value as Json, json};
 
 use crate::cli::deferred;
+use crate::cli::input::read_text;
 use crate::cli::run::{
     OutputOptions, drive, drive_with_progress, exit_of, late_server_warning, print_messages, wait,
 };
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 
 /// Maximum size of the arguments, in bytes.
 const MAX_INPUT: u64 = 64 * 1024 * 1024;
@@ -81,7 +80,7 @@ pub(super) fn run(
     arguments: &RunArguments,
     project: Option<&Path>,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let workspace = Arc::new(Workspace::open(Path::new("-"), project)?);
     let call = match Call::new(&workspace, arguments)? {
         Ok(call) => call,
@@ -134,7 +133,7 @@ fn run_as_document(
     call: Call,
     folder: &Path,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let output = OutputOptions::plain(terminal);
     let options = RunOptions::default();
     let cancel = options.drive.cancel.clone();
@@ -157,10 +156,7 @@ fn run_as_document(
 }
 
 impl Call {
-    fn new(
-        workspace: &Arc<Workspace>,
-        arguments: &RunArguments,
-    ) -> Result<Result<Self, Refusal>, Failure> {
+    fn new(workspace: &Arc<Workspace>, arguments: &RunArguments) -> Result<Result<Self, Refusal>> {
         let given = match given(&arguments.input)? {
             Ok(given) => given,
             Err(refusal) => return Ok(Err(refusal)),
@@ -200,19 +196,14 @@ impl Call {
 }
 
 /// Reads the arguments as an object.
-fn given(written: &str) -> Result<Result<Map<String, Json>, Refusal>, Failure> {
-    let mut text = String::new();
-    let read =
-        |from: &mut dyn io::Read, text: &mut String| from.take(MAX_INPUT).read_to_string(text);
-    let outcome = match (written, written.strip_prefix('@')) {
-        ("-", _) => read(&mut io::stdin().lock(), &mut text),
-        (_, Some(path)) => File::open(path).and_then(|mut file| read(&mut file, &mut text)),
-        (_, None) => {
-            text.push_str(written);
-            Ok(0)
-        }
+fn given(written: &str) -> Result<Result<Map<String, Json>, Refusal>> {
+    let read = match (written, written.strip_prefix('@')) {
+        ("-", _) => read_text(Path::new("-"), MAX_INPUT),
+        (_, Some("-")) => read_text(Path::new("./-"), MAX_INPUT),
+        (_, Some(path)) => read_text(Path::new(path), MAX_INPUT),
+        (_, None) => Ok(written.to_owned()),
     };
-    outcome.map_err(|error| {
+    let text = read.map_err(|error| {
         Failure::Environment(format!(
             "cannot read the arguments from `{written}`: {error}"
         ))
@@ -289,7 +280,7 @@ impl Refusal {
         }
     }
 
-    fn print(self, format: Format, terminal: Terminal) -> Result<Exit, Failure> {
+    fn print(self, format: Format, terminal: Terminal) -> Result<Exit> {
         match format {
             Format::Human => {
                 let suggestion = self.suggestion.map(|words| format!("; {words}"));

@@ -11,7 +11,7 @@ use planrun_lang::types::Signature;
 use planrun_runs::runs::Workspace;
 
 use crate::cli::suggest::did_you_mean;
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Result, Terminal};
 
 /// Show the contract of a tool, in the language of plans
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(super) fn run(
     arguments: &ShowArguments,
     project: Option<&Path>,
     terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     let workspace = Workspace::open(Path::new("-"), project)?;
     let catalog = workspace.catalog(None);
     let name = &arguments.tool;

@@ -43,7 +43,6 @@ tool files.mkdir(path: string) -> { path: string } idempotent fails failed
 ";
 
 /// Returns the tools for these files.
-#[must_use]
 pub fn file_tools(files: &Arc<FileAccess>) -> Vec<Tool> {
     let (declared, _) = declared_tools(&SourceFile::new("files", CONTRACTS));
     let tool = |signature: Arc<Signature>| Tool {

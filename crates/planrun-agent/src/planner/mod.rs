@@ -134,10 +134,8 @@ pub struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// Creates a planner for the plans of a project, which are confined. Sends nothing yet.
-    ///
-    /// # Errors
-    /// Returns an error if the project cannot be used, or has errors.
+    /// Creates a planner for the plans of a project, which are confined. Sends nothing yet. Returns an error if the
+    /// project cannot be used, or has errors.
     pub fn new(
         planrun: Planrun,
         model: &'a dyn Model,
@@ -171,21 +169,16 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns the project with the restrictions for plans of models.
-    #[must_use]
     pub fn planrun(&self) -> &Planrun {
         &self.planrun
     }
 
     /// Returns the token usage of all turns so far.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Makes a plan for a request in natural language.
-    ///
-    /// # Errors
-    /// Returns the reason why there is no plan.
+    /// Makes a plan for a request in natural language. Fails with the reason why there is no plan.
     pub async fn plan(&mut self, request: &str) -> Result<Planned, Refusal> {
         let system = prompt::system(&self.options, &self.index, request);
         self.request.messages = vec![
@@ -202,10 +195,8 @@ impl<'a> Planner<'a> {
         self.write(None).await
     }
 
-    /// Makes a plan for the rest of a failed run, from the report of its failure. Completed steps are kept.
-    ///
-    /// # Errors
-    /// Returns the reason why there is no plan.
+    /// Makes a plan for the rest of a failed run, from the report of its failure. Completed steps are kept. Fails with
+    /// the reason why there is no plan.
     pub async fn repair(&mut self, run: &str, report: &str) -> Result<Planned, Refusal> {
         let text = prompt::after_failure(report);
         self.request.messages.push(Message::User { text });

@@ -93,10 +93,7 @@ pub(super) fn described(name: &str, arguments: &Map<String, Json>) -> Vec<String
         .map_or_else(|_| Vec::new(), |described| described.names)
 }
 
-/// Answers a lookup.
-///
-/// # Errors
-/// Returns a message for the model if the lookup is invalid.
+/// Answers a lookup. Fails with a message for the model if the lookup is invalid.
 pub(super) fn look_up(
     index: &Index,
     name: &str,

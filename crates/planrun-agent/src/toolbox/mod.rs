@@ -6,9 +6,10 @@ mod runs;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use planrun_lang::diag::closest;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::permission::Permissions;
@@ -54,10 +55,7 @@ pub struct Toolbox {
 
 impl Toolbox {
     /// Creates the toolbox of a project for an agent with this request, confined to what the project allows. `asker`
-    /// answers the questions before something is changed.
-    ///
-    /// # Errors
-    /// Returns an error if the project cannot be used.
+    /// answers the questions before something is changed. Returns an error if the project cannot be used.
     pub fn new(
         planrun: &Planrun,
         asker: Option<Arc<dyn Asker>>,
@@ -83,7 +81,6 @@ impl Toolbox {
     }
 
     /// Returns the files that the calls can access.
-    #[must_use]
     pub fn files(&self) -> &Arc<FileAccess> {
         &self.files
     }
@@ -97,13 +94,11 @@ impl Toolbox {
     }
 
     /// Returns the project with the restrictions for calls.
-    #[must_use]
     pub fn planrun(&self) -> &Planrun {
         self.mode.planrun()
     }
 
     /// Describes for the model what may be accessed: every list of permissions that applies.
-    #[must_use]
     pub fn reach(&self) -> String {
         let workspace = match self.planrun().workspace() {
             Ok(workspace) => workspace,
@@ -137,19 +132,18 @@ impl Toolbox {
 
     /// Returns the path that permissions use for the tool that a model names.
     pub(crate) fn path_of(&self, name: &str) -> String {
-        let found = self.offer().find(name);
+        let found = self.offer.lock().find(name);
         found.map_or_else(|| name.to_owned(), |tool| tool.path())
     }
 
     /// Returns the tools currently offered to the model.
-    #[must_use]
     pub fn offered(&self) -> Vec<OfferedTool> {
-        self.offer().tools()
+        self.offer.lock().tools()
     }
 
     /// Offers the tools that these earlier messages called or described.
     pub fn recall(&self, messages: &[Message]) {
-        let mut offer = self.offer();
+        let mut offer = self.offer.lock();
         for message in messages {
             let Message::Assistant { calls, .. } = message else {
                 continue;
@@ -166,9 +160,8 @@ impl Toolbox {
     }
 
     /// Returns true if a call with this name changes nothing, so that it can run concurrently with others.
-    #[must_use]
     pub fn only_reads(&self, name: &str) -> bool {
-        match self.offer().find(name) {
+        match self.offer.lock().find(name) {
             Some(tool) => tool.effect.is_read_only(),
             None => name != RUN,
         }
@@ -182,7 +175,7 @@ impl Toolbox {
         run: &str,
         cancel: &CancellationToken,
     ) -> Called {
-        let found = self.offer().find(name);
+        let found = self.offer.lock().find(name);
         if let Some(tool) = found {
             return self.call_tool(&tool, arguments, run, cancel).await;
         }
@@ -190,7 +183,7 @@ impl Toolbox {
             SEARCH | DESCRIBE | RUNS => {
                 let reply = self.look_up(name, arguments.clone()).await;
                 if let (DESCRIBE, Called::Answered(_)) = (name, &reply) {
-                    self.offer().add(&names(&arguments));
+                    self.offer.lock().add(&names(&arguments));
                 }
                 reply
             }
@@ -266,15 +259,11 @@ impl Toolbox {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let offer = self.offer();
+        let offer = self.offer.lock();
         let near = closest(name, offer.names().chain(BRIDGE));
         let near = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
         let name: String = name.chars().take(100).collect();
         format!("There is no tool `{name}`.{near} `search` finds the available tools.")
-    }
-
-    fn offer(&self) -> MutexGuard<'_, Offer> {
-        self.offer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -131,10 +131,8 @@ impl Toolbox {
         self.planrun().start(plan, inputs, options)
     }
 
-    /// Resumes a run that an earlier process left unfinished.
-    ///
-    /// # Errors
-    /// Returns an error if there is no such run, or it cannot be resumed.
+    /// Resumes a run that an earlier process left unfinished. Returns an error if there is no such run, or it cannot be
+    /// resumed.
     pub async fn resume(&self, run: &str, cancel: &CancellationToken) -> Result<Called, Error> {
         let run = self.planrun().resume(run, self.resume_options(cancel))?;
         let shape = Shape::Plan {

@@ -265,7 +265,7 @@ impl Agent {
                 None
             }
         };
-        self.add_usage(*child.usage());
+        self.add_usage(*child.usage.lock());
         let Some(outcome) = outcome else {
             child.set_status(false, false);
             return Err(format!("it was stopped after {} seconds", limit.as_secs()));

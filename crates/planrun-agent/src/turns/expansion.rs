@@ -54,10 +54,7 @@ impl Agent {
         Ok(None)
     }
 
-    /// Makes the calls of a request, and returns their results. Calls that an earlier process started are not
-    /// repeated.
-    ///
-    /// # Errors
+    /// Makes the calls of a request, and returns their results. Calls that an earlier process started are not repeated.
     /// Returns an error if one of them waits for an answer.
     async fn make_calls(&self, pending: &Pending) -> Result<CallResults, Ended> {
         let (mut results, mut calls) = (CallResults::new(), Vec::new());

@@ -8,9 +8,10 @@ mod round;
 mod tests;
 mod tree;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::diag::render::command;
 use planrun_lang::permission::Grant;
 use planrun_lang::protocol::RunState;
@@ -141,10 +142,7 @@ impl Default for Options {
 }
 
 impl Agent {
-    /// Creates an agent for a request. Sends nothing yet.
-    ///
-    /// # Errors
-    /// Returns an error if the project cannot be used.
+    /// Creates an agent for a request. Sends nothing yet. Returns an error if the project cannot be used.
     pub fn new(setup: Setup, request: &str) -> Result<Self, Error> {
         let first = (delegate::name_of(request), setup.agent_type.name.clone());
         let tree = AgentTree::of(setup.types.clone(), first);
@@ -177,15 +175,12 @@ impl Agent {
     }
 
     /// Returns messages about rules and skills of the project that could not be used.
-    #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.rules.problems
     }
 
-    /// Continues a conversation, with a new request or where it stopped.
-    ///
-    /// # Errors
-    /// Returns an error if the session cannot be stored. `session` contains everything up to that point.
+    /// Continues a conversation, with a new request or where it stopped. Returns an error if the session cannot be
+    /// stored. `session` contains everything up to that point.
     pub async fn run(
         &self,
         session: &mut Session,
@@ -202,7 +197,7 @@ impl Agent {
             ended: ended?,
             messages: session.messages.get(before..).unwrap_or_default().to_vec(),
             rounds,
-            usage: *self.usage(),
+            usage: *self.usage.lock(),
             agents: self.tree.agents(),
         })
     }
@@ -376,14 +371,10 @@ impl Agent {
     }
 
     fn add_usage(&self, used: Usage) {
-        let mut usage = self.usage();
+        let mut usage = self.usage.lock();
         usage.input += used.input;
         usage.output += used.output;
         usage.cached += used.cached;
-    }
-
-    fn usage(&self) -> MutexGuard<'_, Usage> {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

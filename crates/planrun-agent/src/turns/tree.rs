@@ -1,8 +1,9 @@
 //! The agents of one loop: their types, and the status of each.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use planrun_runs::runs::{Error, Planrun};
 use planrun_tools::project::AgentTypes;
 
@@ -42,10 +43,8 @@ pub(super) struct AgentTree {
     agents: Mutex<BTreeMap<Position, AgentInfo>>,
 }
 
-/// Returns the agent types of a project.
-///
-/// # Errors
-/// Returns an error if the project cannot be used, or has errors, which no agent can fix.
+/// Returns the agent types of a project. Returns an error if the project cannot be used, or has errors, which no agent
+/// can fix.
 pub fn agent_types(planrun: &Planrun) -> Result<Arc<AgentTypes>, Error> {
     // Includes the tools that agents add to the project.
     let toolbox = Toolbox::new(planrun, None, "")?;
@@ -61,7 +60,6 @@ pub fn agent_types(planrun: &Planrun) -> Result<Arc<AgentTypes>, Error> {
 impl Status {
     /// Returns the status of an agent. Running takes precedence over finished, and both over the existence of a
     /// parent.
-    #[must_use]
     pub fn of(is_running: bool, is_finished: bool, has_parent: bool) -> Self {
         match (is_running, is_finished, has_parent) {
             (true, _, _) => Self::Running,
@@ -72,7 +70,6 @@ impl Status {
     }
 
     /// Returns the name of the status.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -108,7 +105,7 @@ impl AgentTree {
 
     /// Returns all agents with their current status.
     pub(super) fn agents(&self) -> Vec<AgentInfo> {
-        self.lock().values().cloned().collect()
+        self.agents.lock().values().cloned().collect()
     }
 
     /// Adds sub-agents to an agent and returns their positions; `None` if there would be more than `max` sub-agents
@@ -119,7 +116,7 @@ impl AgentTree {
         new: impl ExactSizeIterator<Item = (String, Arc<str>)>,
         max: usize,
     ) -> Option<Vec<Position>> {
-        let mut agents = self.lock();
+        let mut agents = self.agents.lock();
         // Not counting the main agent.
         if agents.len() - 1 + new.len() > max {
             return None;
@@ -138,13 +135,9 @@ impl AgentTree {
 
     /// Sets the status of an agent, and returns the agent.
     pub(super) fn set(&self, position: &[usize], status: Status) -> Option<AgentInfo> {
-        let mut agents = self.lock();
+        let mut agents = self.agents.lock();
         let agent = agents.get_mut(position)?;
         agent.status = status;
         Some(agent.clone())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Position, AgentInfo>> {
-        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

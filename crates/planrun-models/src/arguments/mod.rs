@@ -60,10 +60,7 @@ pub struct ReadCall {
 /// Parses the arguments in a text. Valid JSON is taken as it is, whether or not it matches the schema, except that a
 /// JSON string is replaced by its content if that can be read. An empty text is an object without fields. Consecutive
 /// objects are the arguments of one call each; duplicates are dropped. Any other text is repaired if the result matches
-/// the schema; without a schema, nothing is repaired.
-///
-/// # Errors
-/// Returns the reason why no tool can be called with them.
+/// the schema; without a schema, nothing is repaired. Fails with the reason why no tool can be called with them.
 pub fn read(text: &str, schema: Option<&Contract>) -> Result<Arguments, Fault> {
     let values: Result<Vec<Json>, _> = Deserializer::from_str(text).into_iter().collect();
     let error = match values {
@@ -93,10 +90,7 @@ pub fn read(text: &str, schema: Option<&Contract>) -> Result<Arguments, Fault> {
 }
 
 /// Parses the value of an answer: the whole text, or the part in a code fence or in brackets. A value that can only be
-/// guessed is rejected.
-///
-/// # Errors
-/// Returns the reason why there is no value, as a message for the model.
+/// guessed is rejected. Fails with the reason why there is no value, as a message for the model.
 pub fn value(answer: &str) -> Result<Json, String> {
     let error = match serde_json::from_str(answer.trim()) {
         Ok(value) => return Ok(value),

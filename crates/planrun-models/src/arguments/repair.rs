@@ -25,10 +25,8 @@ pub struct Repaired {
 /// Why a text cannot be read.
 pub type Unreadable = &'static str;
 
-/// Returns the values of a damaged text.
-///
-/// # Errors
-/// Returns an error if its meaning cannot be determined, or the text is longer or more deeply nested than the limits.
+/// Returns the values of a damaged text. Returns an error if its meaning cannot be determined, or the text is longer or
+/// more deeply nested than the limits.
 pub fn repair(text: &str) -> Result<Repaired, Unreadable> {
     let text = text.trim();
     if text.len() > MAX_BYTES {

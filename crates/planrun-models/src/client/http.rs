@@ -59,11 +59,9 @@ impl fmt::Debug for HttpModel {
 }
 
 impl HttpModel {
-    /// Creates a model with these settings and this key, if the project is allowed to reach its server. The
-    /// `known` secrets are redacted in its answers and errors. Sends nothing yet.
-    ///
-    /// # Errors
-    /// Returns an error if the key cannot be sent as a header, or the server may not be reached.
+    /// Creates a model with these settings and this key, if the project is allowed to reach its server. The `known`
+    /// secrets are redacted in its answers and errors. Sends nothing yet. Returns an error if the key cannot be sent as
+    /// a header, or the server may not be reached.
     pub fn new(
         settings: ModelSettings,
         (key, known): (Option<&str>, &[String]),
@@ -99,19 +97,16 @@ impl HttpModel {
     }
 
     /// Returns the name of the model in the project.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.settings.name
     }
 
     /// Returns the price of its tokens, if the project configures one.
-    #[must_use]
     pub fn price(&self) -> Option<&Price> {
         self.shared.settings.price.as_ref()
     }
 
     /// Returns the secrets that are sent to the server, to redact them in its output.
-    #[must_use]
     pub fn secrets(&self) -> &Redactor {
         &self.shared.secrets
     }

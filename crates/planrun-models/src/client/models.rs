@@ -31,7 +31,6 @@ pub struct Models {
 
 impl Models {
     /// Returns the models of a project.
-    #[must_use]
     pub fn of(project: &Project, host: &Arc<dyn Host>) -> Self {
         Self {
             list: project.settings.models.clone(),
@@ -41,17 +40,13 @@ impl Models {
     }
 
     /// Returns the host of the project.
-    #[must_use]
     pub fn host(&self) -> &dyn Host {
         &*self.host
     }
 
     /// Opens the model with this name, or the project's default or only model. If the project configures no model,
-    /// opens the model `name` or `OPENAI_MODEL` at `OPENAI_BASE_URL` with the key `OPENAI_API_KEY`.
-    ///
-    /// # Errors
-    /// Returns an error if there is no such model, no model is selected, its key is not set, or its server may not be
-    /// reached.
+    /// opens the model `name` or `OPENAI_MODEL` at `OPENAI_BASE_URL` with the key `OPENAI_API_KEY`. Returns an error if
+    /// there is no such model, no model is selected, its key is not set, or its server may not be reached.
     pub fn open(&self, name: Option<&str>) -> Result<HttpModel, ModelError> {
         if self.list.models.is_empty() {
             return self.of_environment(name);
@@ -74,7 +69,6 @@ impl Models {
     }
 
     /// Returns the credentials that requests send: the keys, and those in the base URL of the environment.
-    #[must_use]
     pub fn secrets(&self) -> Vec<String> {
         if self.list.models.is_empty() {
             let url = self.variable(BASE_URL).unwrap_or_default();

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::codes::contracts::CONFIG_KEY;
-use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::source::SourceFile;
 use planrun_lang::yaml::{self, Node};
-use planrun_tools::tools::app::section::Section;
+use planrun_tools::tools::app::section::{Mistakes, Section};
 use serde_json::{Number, Value as Json};
 
 use crate::model::{ToolCall, Usage};
@@ -136,32 +136,29 @@ pub(super) enum Chunks {
 }
 
 impl Script {
-    /// Parses a script.
-    ///
-    /// # Errors
-    /// Returns every error, in the order of the text.
+    /// Parses a script. Fails with every error, in the order of the text.
     pub fn read(source: &SourceFile) -> Result<Self, Vec<Diagnostic>> {
         let node = yaml::parse(source.text()).map_err(|problem| {
             let message = format!("this is not valid YAML: {}", problem.message);
             vec![Diagnostic::new(&CONFIG_KEY, problem.span, message)]
         })?;
-        let mut found = Vec::new();
+        let found = Mistakes::in_project();
         let mut script = Self::default();
-        if let Some(section) = Section::new("a script", &node, &CONFIG_KEY, &mut found) {
-            section.expect_keys(&["turns"], &CONFIG_KEY, Severity::Error, &mut found);
+        if let Some(section) = Section::new("a script", &node, &found) {
+            section.expect_keys(&["turns"]);
             if section.get("turns").is_none() {
-                let message = "a script lacks the key `turns`".to_owned();
-                section.report(section.span(), message, &mut found);
+                section.report(section.span(), "a script lacks the key `turns`");
             }
-            for (index, node) in section.list("turns", &mut found).iter().enumerate() {
-                script.turns.extend(turn(index, node, &mut found));
+            for (index, node) in section.list("turns").iter().enumerate() {
+                script.turns.extend(turn(index, node, &found));
             }
         }
+        let found = found.sorted();
         if found.is_empty() {
-            return Ok(script);
+            Ok(script)
+        } else {
+            Err(found)
         }
-        found.sort_by_key(|finding| finding.span);
-        Err(found)
     }
 }
 
@@ -178,46 +175,42 @@ impl std::fmt::Display for When {
     }
 }
 
-fn turn(index: usize, node: &Node, found: &mut Vec<Diagnostic>) -> Option<ScriptTurn> {
+fn turn(index: usize, node: &Node, found: &Mistakes) -> Option<ScriptTurn> {
     let what = format!("turn {}", index + 1);
-    let section = Section::new(what, node, &CONFIG_KEY, found)?;
-    let before = found.len();
-    section.expect_keys(&KEYS, &CONFIG_KEY, Severity::Error, found);
-    if found.len() > before {
+    let section = Section::new(what, node, found)?;
+    let before = found.count();
+    section.expect_keys(&KEYS);
+    if found.count() > before {
         return None;
     }
-    let delay = section.time("delay", MAX_DELAY, found);
+    let delay = section.time("delay", MAX_DELAY);
     Some(ScriptTurn {
-        when: when(&section, found),
-        repeat: repeat(&section, found),
-        reply: reply(&section, found)?,
+        when: when(&section),
+        repeat: repeat(&section),
+        reply: reply(&section)?,
         delay: delay.unwrap_or_default(),
         delivery: Delivery {
-            chunks: chunks(&section, found),
-            pace: section.time("pace", MAX_DELAY, found).unwrap_or_default(),
-            stall: size(&section, "stall", found),
-            cut: size(&section, "cut", found),
+            chunks: chunks(&section),
+            pace: section.time("pace", MAX_DELAY).unwrap_or_default(),
+            stall: size(&section, "stall"),
+            cut: size(&section, "cut"),
         },
     })
 }
 
 /// Parses `when: { user: weather }` or `when: { tool: degrees }`.
-fn when(section: &Section, found: &mut Vec<Diagnostic>) -> When {
-    let Some(node) = section.get("when") else {
+fn when(section: &Section) -> When {
+    let Some(when) = section.inner("when", &["user", "tool"]) else {
         return When::default();
     };
-    let Some(when) = Section::new("`when`", node, &CONFIG_KEY, found) else {
-        return When::default();
-    };
-    when.expect_keys(&["user", "tool"], &CONFIG_KEY, Severity::Error, found);
     When {
-        user: when.text("user", found),
-        tool: when.text("tool", found),
+        user: when.text("user"),
+        tool: when.text("tool"),
     }
 }
 
 /// Parses `repeat: 3` or `repeat: forever`.
-fn repeat(section: &Section, found: &mut Vec<Diagnostic>) -> Option<u64> {
+fn repeat(section: &Section) -> Option<u64> {
     let node = section.get("repeat");
     if node.and_then(Node::text) == Some("forever") {
         return None;
@@ -225,16 +218,16 @@ fn repeat(section: &Section, found: &mut Vec<Diagnostic>) -> Option<u64> {
     let count = node.and_then(Node::number).and_then(Number::as_u64);
     let count = count.filter(|count| *count > 0);
     if let (Some(node), None) = (node, count) {
-        let message = "`repeat` must be a whole number from 1, or `forever`".to_owned();
-        section.report(node.span, message, found);
+        let message = "`repeat` must be a whole number from 1, or `forever`";
+        section.report(node.span, message);
     }
     Some(count.unwrap_or(1))
 }
 
-fn reply(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Reply> {
+fn reply(section: &Section) -> Option<Reply> {
     let failure = Failure {
-        message: section.text("error", found),
-        code: section.text("code", found),
+        message: section.text("error"),
+        code: section.text("code"),
     };
     let content = CONTENT_KEYS.iter().find(|name| section.get(name).is_some());
     let kinds = ["status", "raw"].into_iter();
@@ -245,65 +238,59 @@ fn reply(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Reply> {
     if let [one, other, ..] = &*kinds {
         let span = section.get(other).map_or(section.span(), |node| node.span);
         let message = format!("a turn cannot have both `{one}` and `{other}`");
-        section.report(span, message, found);
+        section.report(span, message);
         return None;
     }
     match kinds.first() {
         Some(&"status") => {
-            let status = section.count("status", (300, 599), found)?;
+            let status = section.count("status", (300, 599))?;
             Some(Reply::Status {
                 status: u16::try_from(status).ok()?,
-                retry_after: section.text("retry_after", found),
+                retry_after: section.text("retry_after"),
                 failure,
             })
         }
-        Some(&"raw") => section.text("raw", found).map(Reply::Raw),
-        Some(_) => answer(section, Some(failure), found).map(Reply::Answer),
-        None if failure.message.is_some() => {
-            answer(section, Some(failure), found).map(Reply::Answer)
-        }
+        Some(&"raw") => section.text("raw").map(Reply::Raw),
+        Some(_) => answer(section, Some(failure)).map(Reply::Answer),
+        None if failure.message.is_some() => answer(section, Some(failure)).map(Reply::Answer),
         None => {
-            let message = "a turn has no reply".to_owned();
-            let finding = Diagnostic::new(&CONFIG_KEY, section.span(), message)
-                .help("add `text: …`, `calls: …`, `json: …`, `status: …`, `error: …` or `raw: …`");
-            found.push(finding);
+            let message = "a turn has no reply";
+            let help = "add `text: …`, `calls: …`, `json: …`, `status: …`, `error: …` or `raw: …`";
+            section.found.explain(section.span(), message, help);
             None
         }
     }
 }
 
-fn answer(
-    section: &Section,
-    failure: Option<Failure>,
-    found: &mut Vec<Diagnostic>,
-) -> Option<Answer> {
+fn answer(section: &Section, failure: Option<Failure>) -> Option<Answer> {
     let text = match (section.get("json"), section.get("text")) {
         (Some(json), None) => json.to_json().to_string(),
-        (None, _) => section.text("text", found).unwrap_or_default(),
+        (None, _) => section.text("text").unwrap_or_default(),
         (Some(json), Some(_)) => {
-            let message = "a turn cannot have both `text` and `json`".to_owned();
-            section.report(json.span, message, found);
+            let message = "a turn cannot have both `text` and `json`";
+            section.report(json.span, message);
             return None;
         }
     };
-    let calls = section.list("calls", found).iter();
-    let calls = calls.map(|node| call(node, found)).collect::<Option<_>>()?;
+    let calls = section.list("calls").iter();
+    let calls = calls
+        .map(|node| call(node, section.found))
+        .collect::<Option<_>>()?;
     Some(Answer {
-        reasoning: section.text("reasoning", found).unwrap_or_default(),
+        reasoning: section.text("reasoning").unwrap_or_default(),
         text,
         calls,
-        stop: section.text("stop", found),
-        usage: usage(section, found),
+        stop: section.text("stop"),
+        usage: usage(section),
         failure: failure.filter(|failure| failure.message.is_some()),
-        stream: section.get("stream").is_none() || section.flag("stream", found),
+        stream: section.get("stream").is_none() || section.flag("stream"),
     })
 }
 
 /// Parses `{ name: weather, arguments: { city: Oslo } }`. Arguments that are text are sent unchanged.
-fn call(node: &Node, found: &mut Vec<Diagnostic>) -> Option<ToolCall> {
-    let section = Section::new("a call", node, &CONFIG_KEY, found)?;
-    let keys = ["id", "name", "arguments"];
-    section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
+fn call(node: &Node, found: &Mistakes) -> Option<ToolCall> {
+    let section = Section::new("a call", node, found)?;
+    section.expect_keys(&["id", "name", "arguments"]);
     let arguments = match section.get("arguments") {
         None => "{}".to_owned(),
         Some(node) => node
@@ -311,26 +298,24 @@ fn call(node: &Node, found: &mut Vec<Diagnostic>) -> Option<ToolCall> {
             .map_or_else(|| node.to_json().to_string(), str::to_owned),
     };
     Some(ToolCall {
-        id: section.text("id", found).unwrap_or_default(),
-        name: section.required("name", found)?,
+        id: section.text("id").unwrap_or_default(),
+        name: section.required("name")?,
         arguments,
     })
 }
 
 /// Parses `usage: { input: 12, output: 5, cached: 8 }` or `usage: none`.
-fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> ScriptedUsage {
+fn usage(section: &Section) -> ScriptedUsage {
     let Some(node) = section.get("usage") else {
         return ScriptedUsage::Estimated;
     };
     if node.text() == Some("none") {
         return ScriptedUsage::Missing;
     }
-    let Some(section) = Section::new("`usage`", node, &CONFIG_KEY, found) else {
+    let Some(usage) = section.inner("usage", &["input", "output", "cached"]) else {
         return ScriptedUsage::Estimated;
     };
-    let keys = ["input", "output", "cached"];
-    section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
-    let mut count = |name| section.count(name, (0, u64::MAX), found).unwrap_or(0);
+    let count = |name| usage.count(name, (0, u64::MAX)).unwrap_or(0);
     ScriptedUsage::Exactly(Usage {
         input: count("input"),
         output: count("output"),
@@ -339,15 +324,13 @@ fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> ScriptedUsage {
 }
 
 /// Parses `chunks: 3`, `chunks: [1, 7]` or `chunks: { seed: 4 }`.
-fn chunks(section: &Section, found: &mut Vec<Diagnostic>) -> Chunks {
+fn chunks(section: &Section) -> Chunks {
     let Some(node) = section.get("chunks") else {
         return Chunks::Events;
     };
     if node.entries().is_some() {
-        let seed = Section::new("`chunks`", node, &CONFIG_KEY, found).and_then(|section| {
-            section.expect_keys(&["seed"], &CONFIG_KEY, Severity::Error, found);
-            section.count("seed", (0, u64::MAX), found)
-        });
+        let seed = section.inner("chunks", &["seed"]);
+        let seed = seed.and_then(|section| section.count("seed", (0, u64::MAX)));
         return Chunks::Seed(seed.unwrap_or(0));
     }
     let items = node.items().unwrap_or(std::slice::from_ref(node));
@@ -363,14 +346,14 @@ fn chunks(section: &Section, found: &mut Vec<Diagnostic>) -> Chunks {
         Some(_) | None => {
             let message =
                 format!("`chunks` must be sizes in bytes from 1 to {MAX_PIECE}, or have a `seed`");
-            section.report(node.span, message, found);
+            section.report(node.span, message);
             Chunks::Events
         }
     }
 }
 
-fn size(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<usize> {
-    let size = section.count(name, (0, u64::MAX), found)?;
+fn size(section: &Section, name: &str) -> Option<usize> {
+    let size = section.count(name, (0, u64::MAX))?;
     usize::try_from(size).ok()
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
@@ -11,16 +11,16 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json as JsonBody, Router};
+use parking_lot::Mutex;
 use planrun_tools::host::Host;
 use planrun_tools::mock::Listening;
-use planrun_tools::project::ModelApi;
 use serde_json::Value as Json;
 
 use super::body::body;
 use super::event::Event;
 use super::requests::{ReceivedRequest, RequestSummary, Requests, headers};
 use super::script::{Answer, Failure, Reply, Script, ScriptTurn};
-use super::shape::{self, PATHS};
+use super::shape::{SHAPES, Shape};
 
 /// Maximum size of a request, in bytes.
 const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
@@ -56,10 +56,8 @@ impl Default for DoubleOptions {
 }
 
 impl ModelDouble {
-    /// Starts a server that plays this script.
-    ///
-    /// # Errors
-    /// Returns an error if the address cannot be bound, or the log cannot be written.
+    /// Starts a server that plays this script. Returns an error if the address cannot be bound, or the log cannot be
+    /// written.
     pub async fn start(
         script: Script,
         options: DoubleOptions,
@@ -76,15 +74,13 @@ impl ModelDouble {
             log: options.log,
             host,
         });
-        let paths = PATHS
-            .into_iter()
-            .fold(Router::new(), |routes, (path, api)| {
-                let answer =
-                    move |state: State<Arc<Shared>>, uri: Uri, sent: HeaderMap, body: Bytes| {
-                        answer(api, state, uri, sent, body)
-                    };
-                routes.route(path, post(answer))
-            });
+        let paths = SHAPES.into_iter().fold(Router::new(), |routes, api| {
+            let answer =
+                move |state: State<Arc<Shared>>, uri: Uri, sent: HeaderMap, body: Bytes| {
+                    answer(api, state, uri, sent, body)
+                };
+            routes.route(api.path, post(answer))
+        });
         let router = paths
             .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
             .with_state(shared.clone());
@@ -93,21 +89,18 @@ impl ModelDouble {
     }
 
     /// Returns the address that the server listens on.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.listening.address()
     }
 
     /// Returns the base URL for clients of the APIs.
-    #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address())
     }
 
     /// Returns the last thousand requests, or fewer if they are large, oldest first.
-    #[must_use]
     pub fn requests(&self) -> Vec<ReceivedRequest> {
-        self.shared.requests().received()
+        self.shared.requests.lock().received()
     }
 
     /// Stops listening, and waits until the requests in progress have ended.
@@ -117,11 +110,6 @@ impl ModelDouble {
 }
 
 impl Shared {
-    fn requests(&self) -> MutexGuard<'_, Requests> {
-        // No code panics while it holds the lock, so the data behind a poisoned lock is consistent.
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Records a request with a body of this size, takes its turn and generates missing call ids. Returns a message if
     /// no turn matches.
     fn take(
@@ -129,7 +117,7 @@ impl Shared {
         summary: &RequestSummary,
         (mut request, bytes): (ReceivedRequest, usize),
     ) -> Result<ScriptTurn, String> {
-        let mut requests = self.requests();
+        let mut requests = self.requests.lock();
         let taken = requests.take(summary).map(|(number, mut turn)| {
             request.turn = Some(number);
             if let Reply::Answer(answer) = &mut turn.reply {
@@ -152,7 +140,7 @@ impl Shared {
 }
 
 async fn answer(
-    api: ModelApi,
+    api: Shape,
     State(shared): State<Arc<Shared>>,
     uri: Uri,
     sent: HeaderMap,
@@ -165,7 +153,7 @@ async fn answer(
             &refused("the body of the request is not valid JSON".to_owned()),
         );
     };
-    let summary = shape::parse_request(api, &body);
+    let summary = (api.parse_request)(&body);
     let (headers, key) = headers(&sent);
     let request = ReceivedRequest {
         turn: None,
@@ -184,10 +172,10 @@ async fn answer(
     reply(api, &turn, &summary, &body)
 }
 
-fn reply(api: ModelApi, turn: &ScriptTurn, summary: &RequestSummary, request: &Json) -> Response {
+fn reply(api: Shape, turn: &ScriptTurn, summary: &RequestSummary, request: &Json) -> Response {
     match &turn.reply {
         Reply::Answer(answer) if summary.streams && answer.stream => {
-            streamed(shape::events(api, answer, request), turn)
+            streamed((api.events)(answer, request), turn)
         }
         Reply::Answer(answer) => whole(api, answer, request, turn),
         Reply::Raw(text) => {
@@ -217,20 +205,20 @@ fn streamed(events: Vec<Event>, turn: &ScriptTurn) -> Response {
     (headers, body(events, &turn.delivery)).into_response()
 }
 
-fn whole(api: ModelApi, answer: &Answer, request: &Json, turn: &ScriptTurn) -> Response {
+fn whole(api: Shape, answer: &Answer, request: &Json, turn: &ScriptTurn) -> Response {
     if let Some(failure) = &answer.failure {
         return failed(api, 500, failure);
     }
     let event = Event {
-        text: shape::whole(api, answer, request).to_string(),
+        text: (api.whole)(answer, request).to_string(),
         is_token: true,
     };
     let headers = [(header::CONTENT_TYPE, "application/json")];
     (headers, body(vec![event], &turn.delivery)).into_response()
 }
 
-fn failed(api: ModelApi, status: u16, failure: &Failure) -> Response {
-    let body = JsonBody(shape::failure(api, failure, status));
+fn failed(api: Shape, status: u16, failure: &Failure) -> Response {
+    let body = JsonBody((api.failure)(failure, status));
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     (status, body).into_response()
 }

@@ -101,7 +101,6 @@ impl ModelError {
     }
 
     /// Returns true if the same request can succeed later.
-    #[must_use]
     pub fn can_retry(&self) -> bool {
         matches!(self.kind.class(), ErrorClass::Transient(_))
     }

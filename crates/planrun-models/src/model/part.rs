@@ -63,7 +63,6 @@ pub enum StopReason {
 
 impl Part {
     /// Returns true if the part is output of the model itself.
-    #[must_use]
     pub fn is_token(&self) -> bool {
         match self {
             Self::Reasoning(_) | Self::Text(_) | Self::Call { .. } => true,
@@ -73,7 +72,6 @@ impl Part {
 
     /// Returns true if the part belongs to the answer, so that another answer cannot follow it. Usage does not: that of
     /// a later attempt replaces it.
-    #[must_use]
     pub fn is_of_answer(&self) -> bool {
         match self {
             Self::Reasoning(_)
@@ -88,7 +86,6 @@ impl Part {
 
 impl Usage {
     /// Returns the cost, in the currency of the price.
-    #[must_use]
     #[expect(
         clippy::cast_precision_loss,
         reason = "no request has 2 to the 52 tokens"

@@ -31,7 +31,6 @@ impl PartSender {
     }
 
     /// Returns true if a part of the answer itself has been sent, so that another answer could not follow it.
-    #[must_use]
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }

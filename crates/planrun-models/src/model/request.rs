@@ -84,7 +84,6 @@ pub struct OfferedTool {
 const MAX_NAME: usize = 64;
 
 /// Returns a name for a tool that servers accept and that is not taken yet.
-#[must_use]
 pub fn offered_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let plain = name.chars().map(|found| match found {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => found,

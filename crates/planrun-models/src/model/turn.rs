@@ -24,10 +24,8 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Collects a whole answer.
-    ///
-    /// # Errors
-    /// Returns the error that ended the answer early. To keep the parts before it, use [`Self::add`].
+    /// Collects a whole answer. Fails with the error that ended the answer early. To keep the parts before it, use
+    /// [`Self::add`].
     pub async fn collect(mut parts: Parts) -> Result<Self, ModelError> {
         let mut turn = Self::default();
         while let Some(part) = next(&mut parts).await {

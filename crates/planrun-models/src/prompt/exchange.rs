@@ -96,10 +96,7 @@ impl Exchange {
         Ok(turn)
     }
 
-    /// Returns the answer in a turn.
-    ///
-    /// # Errors
-    /// Returns what is wrong with it, as a message for the model.
+    /// Returns the answer in a turn. Fails with what is wrong with it, as a message for the model.
     pub(super) fn read(&self, turn: &Turn) -> Result<Answer, String> {
         match turn.stop {
             Some(StopReason::Length) => Err("it was cut off at the limit of tokens".to_owned()),

@@ -63,10 +63,7 @@ impl ExpectedAnswer {
         format!("Answer with JSON alone that conforms to this JSON Schema:\n{schema}")
     }
 
-    /// Parses and validates an answer.
-    ///
-    /// # Errors
-    /// Returns what is wrong with it, as a message for the model.
+    /// Parses and validates an answer. Fails with what is wrong with it, as a message for the model.
     pub(super) fn read(&self, text: &str) -> Result<Answer, String> {
         if self.is_text() {
             return Ok(Answer::Value(Value::from(text.trim())));

@@ -6,8 +6,9 @@ mod expected;
 mod infer;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use planrun_tools::tools::{Prompts, Tool, Transport};
 
 use crate::client::{HttpModel, Models};
@@ -32,7 +33,6 @@ struct OpenModels {
 }
 
 impl PromptModels {
-    #[must_use]
     pub fn new(models: Models) -> Self {
         Self {
             models: Arc::new(OpenModels {
@@ -45,7 +45,7 @@ impl PromptModels {
 
 impl OpenModels {
     fn open(&self, name: Option<&str>) -> Result<HttpModel, ModelError> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let name: Option<Arc<str>> = name.map(Into::into);
         if let Some(model) = open.get(&name) {
             return Ok(model.clone());

@@ -39,7 +39,6 @@ const TOO_LONG: [&str; 4] = [
 ];
 
 /// Returns the error of a response without a success status.
-#[must_use]
 pub fn failure(status: u16, body: &[u8]) -> ModelError {
     let json = serde_json::from_slice::<Json>(body).ok();
     let message = json.as_ref().and_then(message);

@@ -25,10 +25,8 @@ pub struct Addressee<'a> {
     pub endpoint: &'a Url,
 }
 
-/// Returns the headers for authentication and content type. The key is marked as sensitive.
-///
-/// # Errors
-/// Returns an error if the key has characters that a header cannot contain.
+/// Returns the headers for authentication and content type. The key is marked as sensitive. Returns an error if the key
+/// has characters that a header cannot contain.
 pub fn headers(api: ModelApi, key: Option<&str>) -> Result<HeaderMap, InvalidHeaderValue> {
     let mut headers = HeaderMap::new();
     let json = HeaderValue::from_static("application/json");
@@ -62,7 +60,6 @@ trait Decoder: Send {
 }
 
 /// Returns the body of a request for a streamed answer.
-#[must_use]
 pub fn body(api: ModelApi, addressee: Addressee, request: &Request) -> Json {
     match api {
         ModelApi::Chat => chat::body(addressee, request),
@@ -73,7 +70,6 @@ pub fn body(api: ModelApi, addressee: Addressee, request: &Request) -> Json {
 
 /// Returns the URL for requests. `base` is a base URL with or without an API version, or the URL of the endpoint
 /// itself.
-#[must_use]
 pub fn endpoint(api: ModelApi, base: &Url) -> Url {
     let path = match api {
         ModelApi::Chat => "chat/completions",

@@ -36,7 +36,6 @@ enum Form {
 
 impl Reader {
     /// Returns a reader for one answer in the format of this API.
-    #[must_use]
     pub fn new(api: ModelApi) -> Self {
         Self {
             form: Form::Unknown,
@@ -46,10 +45,8 @@ impl Reader {
         }
     }
 
-    /// Reads the next bytes, and adds the parts that they complete. Parts added before an error are valid.
-    ///
-    /// # Errors
-    /// Returns an error if the bytes are not an answer, describe an error, or exceed the size limits.
+    /// Reads the next bytes, and adds the parts that they complete. Parts added before an error are valid. Returns an
+    /// error if the bytes are not an answer, describe an error, or exceed the size limits.
     pub fn add(&mut self, bytes: &[u8], parts: &mut Vec<Part>) -> Result<(), ModelError> {
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > MAX_ANSWER_BYTES {
@@ -96,15 +93,12 @@ impl Reader {
     }
 
     /// Returns true if the answer is complete, so that nothing more has to be read.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.decoder.is_complete()
     }
 
-    /// Ends the answer, and adds the parts that are still missing.
-    ///
-    /// # Errors
-    /// Returns an error if the answer is incomplete or invalid.
+    /// Ends the answer, and adds the parts that are still missing. Returns an error if the answer is incomplete or
+    /// invalid.
     pub fn end(&mut self, parts: &mut Vec<Part>) -> Result<(), ModelError> {
         if let Form::Whole(body) = &self.form {
             let json = serde_json::from_slice(body)

@@ -73,7 +73,6 @@ const MIN_HUMAN_DELAY: Duration = Duration::from_secs(1);
 
 impl AskOutcome {
     /// Returns true if the outcome is from a person, so that the question is not asked by other means.
-    #[must_use]
     pub fn is_from_person(&self) -> bool {
         match self {
             Self::Answer(_) | Self::Opened => true,

@@ -32,7 +32,6 @@ pub struct PendingQuestion {
 
 impl PendingQuestion {
     /// Creates the question of a run at a path.
-    #[must_use]
     pub fn new(run: &str, path: &Arc<str>, question: Arc<Question>) -> Self {
         let text = text(run, path, &question);
         Self {
@@ -44,7 +43,6 @@ impl PendingQuestion {
     }
 
     /// Returns the value of a refusal; `None` if the question cannot be refused.
-    #[must_use]
     pub fn refusal(&self) -> Option<Json> {
         match self.question.kind {
             Waiting::Confirm | Waiting::Approval => Some(false.into()),
@@ -61,7 +59,6 @@ impl PendingQuestion {
 
     /// Returns a shell command with which a person answers the question: one that agrees, if the question is for
     /// anyone, can be agreed to, and has a path that needs no quoting; otherwise one that asks interactively.
-    #[must_use]
     pub fn command(&self) -> String {
         let Self { run, path, .. } = self;
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);

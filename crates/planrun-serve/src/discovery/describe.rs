@@ -19,7 +19,6 @@ impl Index {
     /// Returns a description of each name: the contract of a tool (`ns.tool`) or of a saved plan in the language of
     /// plans, the lines of a namespace, or a page of the language (`language`, `language/TOPIC`). A contract has at
     /// most 400 tokens and lists what was left out, unless it is requested in `full`.
-    #[must_use]
     pub fn describe(&self, names: &[impl AsRef<str>], full: bool) -> String {
         let shown = names.iter().take(MAX_NAMES);
         let mut parts: Vec<String> = shown

@@ -38,7 +38,6 @@ pub fn language_topics() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns one page, or the meaning of a diagnostic code.
-#[must_use]
 pub fn language_page(topic: &str) -> Option<String> {
     if let Some(page) = PAGES.iter().find(|page| page.topic == topic) {
         return Some(page.text.clone());

@@ -40,7 +40,6 @@ pub struct Index {
 impl Index {
     /// Creates the index of these tools and saved plans. A plan is the signature that
     /// [`planrun_lang::sema::Plan::contract`] returns, and is identified by its name only.
-    #[must_use]
     pub fn new(
         tools: impl IntoIterator<Item = Arc<Signature>>,
         plans: impl IntoIterator<Item = Arc<Signature>>,

@@ -19,7 +19,6 @@ const MAX_NAMESPACES: usize = 20;
 impl Index {
     /// Returns the tools and saved plans that match the words, best first: one line each, at most `limit`, within
     /// `namespace` if it is given. If nothing matches, lists what exists.
-    #[must_use]
     pub fn search(&self, query: &str, namespace: Option<&str>, limit: usize) -> String {
         let limit = limit.clamp(1, MAX_LIMIT);
         let own = match namespace {

@@ -14,10 +14,8 @@ const MAX_FOLLOWED: usize = 50;
 pub(super) struct Followed(BTreeMap<String, u64>);
 
 impl Followed {
-    /// Starts to follow the run at an address. Other resources cannot be followed: they never change.
-    ///
-    /// # Errors
-    /// Returns the reason why it cannot be followed.
+    /// Starts to follow the run at an address. Other resources cannot be followed: they never change. Fails with the
+    /// reason why it cannot be followed.
     pub(super) fn follow(&mut self, planrun: &Planrun, uri: &str) -> Result<(), String> {
         let events = events(planrun, uri).ok_or_else(|| format!("there is no run at {uri}"))?;
         if self.0.len() >= MAX_FOLLOWED && !self.0.contains_key(uri) {

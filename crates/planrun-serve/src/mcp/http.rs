@@ -46,9 +46,7 @@ pub enum HttpServerError {
 
 impl HttpServer {
     /// Listens on an address of the loopback interface. Port 0 selects a free port. Requests must contain the token.
-    ///
-    /// # Errors
-    /// Returns a [`HttpServerError`] if the address is not a loopback address or cannot be used.
+    /// Fails with a [`HttpServerError`] if the address is not a loopback address or cannot be used.
     pub async fn bind(
         server: Server,
         address: SocketAddr,
@@ -87,21 +85,17 @@ impl HttpServer {
     }
 
     /// Returns the URL for clients.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }
 
     /// Returns the token that stops the server.
-    #[must_use]
     pub fn cancellation(&self) -> CancellationToken {
         self.cancel.clone()
     }
 
-    /// Serves until it is cancelled. Calls then stop waiting for their runs, and the runs are suspended.
-    ///
-    /// # Errors
-    /// Returns an error if the listener fails.
+    /// Serves until it is cancelled. Calls then stop waiting for their runs, and the runs are suspended. Returns an
+    /// error if the listener fails.
     pub async fn serve(self) -> std::io::Result<()> {
         let ended = self.cancel.clone();
         let serving = axum::serve(self.listener, self.routes)

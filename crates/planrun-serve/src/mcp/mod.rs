@@ -13,9 +13,10 @@ mod state;
 
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -76,7 +77,6 @@ pub struct Server {
 
 impl Server {
     /// Creates a server for plan mode.
-    #[must_use]
     pub fn new(mode: Arc<PlanMode>) -> Self {
         Self {
             seal: Arc::new(Seal::of(mode.planrun())),
@@ -99,18 +99,13 @@ impl Server {
     }
 
     /// Serves standard input and output until the client closes them or the server is cancelled. Running runs are then
-    /// suspended and can be resumed later.
-    ///
-    /// # Errors
-    /// Returns an error if the client does not start the protocol correctly, or if the serving task fails.
+    /// suspended and can be resumed later. Returns an error if the client does not start the protocol correctly, or if
+    /// the serving task fails.
     pub async fn serve_stdio(self, cancel: CancellationToken) -> io::Result<()> {
         Box::pin(self.serve_until(stdio(), cancel)).await
     }
 
-    /// Like [`Self::serve_stdio`], over any pair of streams.
-    ///
-    /// # Errors
-    /// See [`Self::serve_stdio`].
+    /// Like [`Self::serve_stdio`], over any pair of streams. Fails like [`Self::serve_stdio`].
     pub async fn serve_over<R, W>(self, streams: (R, W)) -> io::Result<()>
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -147,6 +142,11 @@ impl Server {
     }
 }
 
+/// The types of requests and replies, whose names in the protocol's crate are long.
+type Context = RequestContext<RoleServer>;
+type Page = PaginatedRequestParams;
+type Reply<T> = Result<T, ErrorData>;
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -164,11 +164,7 @@ impl ServerHandler for Server {
             .with_instructions(INSTRUCTIONS)
     }
 
-    async fn list_tools(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(&self, _: Option<Page>, context: Context) -> Reply<ListToolsResult> {
         let has_panel = app::is_supported(&context);
         let tools = blocking(&self.mode, |mode| {
             mode.check_for_changes();
@@ -182,8 +178,8 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+        context: Context,
+    ) -> Reply<CallToolResponse> {
         let tool = &*request.name;
         let mark = CallMark::of(tool, request.arguments.as_ref());
         let call = Call {
@@ -214,78 +210,58 @@ impl ServerHandler for Server {
         })
     }
 
-    async fn list_prompts(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
+    async fn list_prompts(&self, _: Option<Page>, _: Context) -> Reply<ListPromptsResult> {
         Ok(prompts::list())
     }
 
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+        _: Context,
+    ) -> Reply<GetPromptResponse> {
         prompts::get(request).map(Into::into)
     }
 
-    async fn complete(
-        &self,
-        request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
+    async fn complete(&self, request: CompleteRequestParams, _: Context) -> Reply<CompleteResult> {
         let complete = move |mode: &Arc<PlanMode>| {
             prompts::complete(mode.planrun(), (&request.r#ref, &request.argument))
         };
         blocking(&self.mode, complete).await
     }
 
-    async fn list_resources(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
+    async fn list_resources(&self, _: Option<Page>, _: Context) -> Reply<ListResourcesResult> {
         Ok(resources::list())
     }
 
     async fn list_resource_templates(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        _: Option<Page>,
+        _: Context,
+    ) -> Reply<ListResourceTemplatesResult> {
         Ok(resources::templates())
     }
 
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+        _: Context,
+    ) -> Reply<ReadResourceResponse> {
         let read = move |mode: &Arc<PlanMode>| resources::read(mode.planrun(), &request.uri);
         blocking(&self.mode, read).await.map(Into::into)
     }
 
-    async fn subscribe(
-        &self,
-        request: SubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    async fn subscribe(&self, request: SubscribeRequestParams, _: Context) -> Reply<()> {
         let followed = self.followed.clone();
         let follow =
-            move |mode: &Arc<PlanMode>| lock(&followed).follow(mode.planrun(), &request.uri);
+            move |mode: &Arc<PlanMode>| followed.lock().follow(mode.planrun(), &request.uri);
         let followed = blocking(&self.mode, follow).await;
         followed.map_err(|why| ErrorData::resource_not_found(why, None))
     }
 
-    async fn unsubscribe(
-        &self,
-        request: UnsubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    async fn unsubscribe(&self, request: UnsubscribeRequestParams, _: Context) -> Reply<()> {
         let followed = self.followed.clone();
         // The runs that the client follows may be read just now.
-        let unfollow = move |_: &Arc<PlanMode>| lock(&followed).unfollow(&request.uri);
+        let unfollow = move |_: &Arc<PlanMode>| followed.lock().unfollow(&request.uri);
         blocking(&self.mode, unfollow).await;
         Ok(())
     }
@@ -294,8 +270,8 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
+        context: Context,
+    ) -> Reply<CustomResult> {
         let method = request.method;
         let version = context.protocol_version();
         let has_sessions = version.is_some_and(|version| version.has_initialize());
@@ -339,7 +315,7 @@ impl ServerHandler for Server {
         Some(filter.resource_subscriptions(runs).build())
     }
 
-    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+    async fn listen(&self, subscription: SubscriptionContext) -> Reply<()> {
         let (accepted, sink) = (subscription.accepted(), subscription.sink());
         let runs = accepted.resource_subscriptions.clone();
         let mut changes = self.changes.clone();
@@ -373,10 +349,6 @@ impl ServerHandler for Server {
     }
 }
 
-fn lock(followed: &Mutex<Followed>) -> MutexGuard<'_, Followed> {
-    followed.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The changes since the last notification.
 struct Changes {
     /// Whether the list of tools has changed.
@@ -401,7 +373,7 @@ async fn next_changes(
     let followed = followed.clone();
     let checked = blocking(mode, move |mode| {
         mode.check_for_changes();
-        lock(&followed).grown(mode.planrun())
+        followed.lock().grown(mode.planrun())
     });
     let runs = checked.await;
     // A change of the tools is signalled by the next wait.

@@ -28,10 +28,7 @@ pub(super) fn list() -> ListPromptsResult {
     ListPromptsResult::with_all_items(vec![prompt])
 }
 
-/// Returns the card and the requested page.
-///
-/// # Errors
-/// Returns an error if there is no such prompt, argument or page.
+/// Returns the card and the requested page. Returns an error if there is no such prompt, argument or page.
 pub(super) fn get(request: GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
     let invalid = |why: String| ErrorData::invalid_params(why, None);
     if request.name != NAME {
@@ -64,10 +61,8 @@ pub(super) fn get(request: GetPromptRequestParams) -> Result<GetPromptResult, Er
     Ok(GetPromptResult::new(messages).with_description("How to write planrun plans."))
 }
 
-/// Completes an argument of the prompt or of a resource template.
-///
-/// # Errors
-/// Returns an error if there is no such prompt, template or argument.
+/// Completes an argument of the prompt or of a resource template. Returns an error if there is no such prompt, template
+/// or argument.
 pub(super) fn complete(
     planrun: &Planrun,
     (of, argument): (&Reference, &ArgumentInfo),

@@ -44,10 +44,7 @@ pub(super) fn run_of(uri: &str) -> Option<&str> {
     uri.strip_prefix(RUNS)
 }
 
-/// Reads the resource at an address.
-///
-/// # Errors
-/// Returns an error if there is no such resource.
+/// Reads the resource at an address. Returns an error if there is no such resource.
 pub(super) fn read(planrun: &Planrun, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let nothing = || {
         let place = json!({ "uri": uri });

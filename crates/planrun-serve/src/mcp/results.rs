@@ -17,10 +17,8 @@ use crate::report::Block;
 /// Returns the result of a call. `seal` creates the request state of a question, which the client returns with the
 /// answer.
 ///
-/// Failures are reported as text within a result, because clients do not pass protocol errors on to the model.
-///
-/// # Errors
-/// Returns an error if there is no such tool.
+/// Failures are reported as text within a result, because clients do not pass protocol errors on to the model. Returns
+/// an error if there is no such tool.
 pub(super) fn response(
     reply: Reply,
     seal: impl Fn(&PendingQuestion, &AskChannel) -> Option<String>,

@@ -76,10 +76,7 @@ impl Seal {
         Some(self.codec.as_ref()?.seal_with(&bytes, &options))
     }
 
-    /// Opens a sealed state.
-    ///
-    /// # Errors
-    /// Returns an error if it was not sealed here for this call, or too long ago.
+    /// Opens a sealed state. Returns an error if it was not sealed here for this call, or too long ago.
     pub(super) fn open(&self, call: &CallMark, sealed: &str) -> Result<RequestState, String> {
         let refused = "this requestState was not issued for this call, or has expired";
         let opened = self

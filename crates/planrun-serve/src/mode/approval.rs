@@ -33,7 +33,6 @@ const CONSTANT_BYTES: usize = 40;
 const INPUT_BYTES: usize = 80;
 
 /// Returns the approval that a run of a plan with these inputs needs for a grant.
-#[must_use]
 pub fn approval(
     run: &str,
     plan: &Plan,

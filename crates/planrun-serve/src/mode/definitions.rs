@@ -81,7 +81,6 @@ impl Hints {
 }
 
 /// Returns the six tools, in their order.
-#[must_use]
 pub fn definitions() -> [Definition; 6] {
     let number = || json!({ "type": "integer" });
     let string = || json!({ "type": "string" });
@@ -171,7 +170,6 @@ fn define(
 }
 
 /// Returns the definition of a saved plan's tool.
-#[must_use]
 pub fn of_plan(plan: &Signature) -> Definition {
     let text = plan.description.as_deref().unwrap_or_default();
     let text = cut(text.trim(), PLAN_BYTES);

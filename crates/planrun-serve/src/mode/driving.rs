@@ -1,9 +1,10 @@
 //! The runs that this process drives, each in its own task, and their progress.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_core::journal::{Event, EventKind};
 use planrun_core::run::Outcome;
 use planrun_runs::driver::Observer;
@@ -51,13 +52,13 @@ impl DrivenRuns {
 
     /// Returns the status of a run; `None` if it is not driven here.
     pub(super) fn status(&self, run: &str) -> Option<watch::Receiver<RunStatus>> {
-        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = self.runs.lock();
         runs.get(run).cloned()
     }
 
     /// Returns the options for driving runs here.
     pub(super) fn options(&self) -> ResumeOptions {
-        let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);
+        let cancel = self.cancel.lock();
         ResumeOptions {
             cancel: cancel.clone(),
             ..ResumeOptions::default()
@@ -79,9 +80,9 @@ impl DrivenRuns {
 
     /// Suspends all runs and returns their statuses.
     fn suspend_all(&self) -> Vec<watch::Receiver<RunStatus>> {
-        let mut cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cancel = self.cancel.lock();
         std::mem::take(&mut *cancel).cancel();
-        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = self.runs.lock();
         runs.values().cloned().collect()
     }
 
@@ -92,7 +93,7 @@ impl DrivenRuns {
             steps: 0,
             path: Arc::default(),
         });
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.runs.lock();
         runs.insert(id.clone(), receiver.clone());
         drop(runs);
         let mut watcher = Watcher {
@@ -111,10 +112,8 @@ impl DrivenRuns {
         receiver
     }
 
-    /// Resumes a run, unless it is driven here already.
-    ///
-    /// # Errors
-    /// Returns an error if the run cannot be resumed, for instance because another process drives it.
+    /// Resumes a run, unless it is driven here already. Returns an error if the run cannot be resumed, for instance
+    /// because another process drives it.
     pub(super) fn resume(&self, run: &str) -> Result<watch::Receiver<RunStatus>, Error> {
         if let Some(status) = self.status(run) {
             return Ok(status);
@@ -135,11 +134,7 @@ struct Watcher {
 impl Drop for Watcher {
     fn drop(&mut self) {
         // From now on, the status is read from the journal.
-        let mut runs = self
-            .driven
-            .runs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.driven.runs.lock();
         runs.remove(&self.run);
         drop(runs);
         let result = std::mem::replace(&mut self.result, Err(String::new()));

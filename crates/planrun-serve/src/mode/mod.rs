@@ -15,9 +15,10 @@ mod save;
 mod saved;
 mod snapshot;
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::diag::closest;
 use planrun_lang::diag::render::visible_line;
 use planrun_runs::runs::{Error, Planrun};
@@ -68,7 +69,6 @@ pub struct Call<'a> {
 
 impl PlanMode {
     /// Creates plan mode for a project. Plans of models are always confined, whatever the settings of `planrun`.
-    #[must_use]
     pub fn new(planrun: Planrun) -> Arc<Self> {
         let pool = Arc::new(ServerPool::default());
         let planrun = planrun.confined([]).pooled(pool.clone());
@@ -83,7 +83,6 @@ impl PlanMode {
         })
     }
 
-    #[must_use]
     pub fn planrun(&self) -> &Planrun {
         &self.planrun
     }
@@ -95,14 +94,13 @@ impl PlanMode {
     }
 
     /// Returns a receiver that signals each change of the list of tools.
-    #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
     /// Checks whether the list of tools has changed, for instance because a plan file was written or deleted.
     pub fn check_for_changes(&self) {
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = self.listed.lock();
         let before = listed.replace(self.tools());
         if before.is_some() && before != *listed {
             self.changed.send_replace(());
@@ -110,7 +108,6 @@ impl PlanMode {
     }
 
     /// Returns the tools for a model: the six fixed ones, followed by the saved plans by name.
-    #[must_use]
     pub fn tools(&self) -> Vec<Definition> {
         let own = definitions();
         let is_own = |name: &str| own.iter().any(|one| one.name == name);
@@ -169,7 +166,7 @@ impl PlanMode {
 
     /// Returns the project's tools and plans according to its current files.
     fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
-        let mut known = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.snapshot.lock();
         let is_current = |known: &&Arc<Snapshot>| known.is_current(&self.planrun);
         if let Some(current) = known.as_ref().filter(is_current) {
             return Ok(current.clone());
@@ -181,7 +178,7 @@ impl PlanMode {
 
     /// Discards the snapshot, so that the project is read again on the next use.
     fn forget(&self) {
-        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.snapshot.lock() = None;
     }
 
     /// Answers a call of a tool that is not one of the six: a saved plan, or a tool that only plans can call.

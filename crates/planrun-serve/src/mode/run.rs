@@ -183,10 +183,8 @@ impl PlanMode {
             .await
     }
 
-    /// Returns the only plan of a text, or the saved plan of `plan:NAME`, if it has no errors.
-    ///
-    /// # Errors
-    /// Returns a reply for the model that describes what is wrong.
+    /// Returns the only plan of a text, or the saved plan of `plan:NAME`, if it has no errors. Fails with a reply for
+    /// the model that describes what is wrong.
     pub fn checked(&self, text: &str) -> Result<CheckedPlan, Reply> {
         let text = match text.trim().strip_prefix(PREFIX) {
             Some(name) => self.snapshot()?.saved.text(name.trim()).ok_or_else(|| {

@@ -27,11 +27,8 @@ impl PlanMode {
     }
 
     /// Saves a plan that passes the check as a file that people can read, review and change. Returns the path of that
-    /// file in the project.
-    ///
-    /// # Errors
-    /// Returns an error if the plan has errors, the name is taken or not valid for a plan, or the file cannot be
-    /// written.
+    /// file in the project. Returns an error if the plan has errors, the name is taken or not valid for a plan, or the
+    /// file cannot be written.
     pub fn keep(&self, name: &str, text: &str) -> Result<String, SaveError> {
         self.write_plan(name, text).map_err(|reply| match reply {
             Reply::Failed(why) | Reply::Unknown(why) | Reply::Success { text: why, .. } => {

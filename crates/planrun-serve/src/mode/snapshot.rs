@@ -24,10 +24,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads the project from its current files.
-    ///
-    /// # Errors
-    /// Returns an error if the project cannot be used.
+    /// Reads the project from its current files. Returns an error if the project cannot be used.
     pub(super) fn of(planrun: &Planrun) -> Result<Self, Error> {
         let workspace = planrun.workspace()?;
         let tools: Vec<Arc<Signature>> = workspace.catalog(None).signatures().cloned().collect();

@@ -14,10 +14,7 @@ pub(super) const NO: &str = "no";
 /// The prefix of the names of the plan's own fields.
 pub(super) const FIELD: &str = "field.";
 
-/// Returns the answer in a submitted form.
-///
-/// # Errors
-/// Returns a message that describes what is wrong.
+/// Returns the answer in a submitted form. Fails with a message that describes what is wrong.
 pub(super) fn read(question: &PendingQuestion, body: &[u8]) -> Result<Json, String> {
     let sent: Vec<(String, String)> = form_urlencoded::parse(body).into_owned().collect();
     let value = |name: &str| {

@@ -7,7 +7,7 @@ mod form;
 mod html;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -19,6 +19,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use parking_lot::Mutex;
 use planrun_tools::host::{Host, random_hex};
 use tokio::net::TcpListener;
 use tokio::sync::{OnceCell, watch};
@@ -35,10 +36,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action
 
 /// Receives the answers that people give on a page.
 pub trait Answers: Send + Sync {
-    /// Accepts the answer to a question.
-    ///
-    /// # Errors
-    /// Returns the reason why it is refused.
+    /// Accepts the answer to a question. Fails with the reason why it is refused.
     fn accept(
         &self,
         question: &PendingQuestion,
@@ -96,19 +94,25 @@ impl Pages {
 
     /// Records that a client asks a question. Returns false if a client does so already.
     pub(crate) fn begin_asking(&self, run: &str, path: &Arc<str>) -> bool {
-        self.open().asking.insert((run.to_owned(), path.clone()))
+        self.open
+            .lock()
+            .asking
+            .insert((run.to_owned(), path.clone()))
     }
 
     /// Records that the client has finished asking.
     pub(crate) fn end_asking(&self, run: &str, path: &Arc<str>) {
-        self.open().asking.remove(&(run.to_owned(), path.clone()));
+        self.open
+            .lock()
+            .asking
+            .remove(&(run.to_owned(), path.clone()));
     }
 
     /// Returns the address of a question; `None` if the server cannot listen.
     pub(crate) async fn address_of(self: &Arc<Self>, question: &PendingQuestion) -> Option<String> {
         let authority = self.authority.get_or_init(|| self.listen()).await;
         let authority = authority.as_ref()?;
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let mut known = open.questions.values();
         if let Some(known) = known.find(|known| known.is_of(&question.run, &question.path)) {
             return Some(address(authority, &known.token));
@@ -131,7 +135,7 @@ impl Pages {
 
     /// Records that the person has opened the page of a question through the client.
     pub(crate) fn mark_opened(&self, run: &str, path: &str) {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let mut entries = open.questions.values_mut();
         if let Some(entry) = entries.find(|entry| entry.is_of(run, path)) {
             entry.is_open = true;
@@ -141,7 +145,7 @@ impl Pages {
     /// Waits until the page of a question is removed.
     pub(crate) async fn closed(&self, run: &str, path: &str) {
         let closed = {
-            let open = self.open();
+            let open = self.open.lock();
             let mut entries = open.questions.values();
             let entry = entries.find(|entry| entry.is_of(run, path));
             entry.map(|entry| entry.closed.subscribe())
@@ -154,24 +158,20 @@ impl Pages {
 
     /// Returns true if the person has opened the page of a question through the client.
     pub(crate) fn is_open(&self, run: &str, path: &str) -> bool {
-        let open = self.open();
+        let open = self.open.lock();
         let mut entries = open.questions.values();
         entries.any(|entry| entry.is_open && entry.is_of(run, path))
     }
 
     /// Removes the addresses of a run's questions that are not asked any more.
     pub(crate) fn keep(&self, run: &str, is_asked: impl Fn(&str) -> bool) {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let is_kept = |entry: &Entry| entry.question.run != run || is_asked(&entry.question.path);
         open.questions.retain(|_, entry| is_kept(entry));
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, OpenQuestions> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn question(&self, token: &str) -> Option<PendingQuestion> {
-        let open = self.open();
+        let open = self.open.lock();
         let mut questions = open.questions.values();
         let found = questions.find(|entry| entry.token == token);
         found.map(|entry| entry.question.clone())

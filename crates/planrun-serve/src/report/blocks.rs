@@ -40,7 +40,6 @@ pub enum Block {
 }
 
 /// Returns the reply as JSON and its blocks in order. The bytes of block N are replaced by `block: N`, counted from 1.
-#[must_use]
 pub fn separated(reply: &Value) -> (Json, Vec<Block>) {
     let mut taken = Taken {
         blocks: Vec::new(),

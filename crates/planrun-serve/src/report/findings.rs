@@ -26,7 +26,6 @@ const MAX_NAMES: usize = 8;
 
 /// Reports the diagnostics that prevented plans from running, in at most 600 tokens: what was called nevertheless, then
 /// errors first, at most 20 diagnostics, and the number of further ones.
-#[must_use]
 pub fn findings(called: &str, reports: &[FileReport]) -> String {
     let Summary {
         errors,

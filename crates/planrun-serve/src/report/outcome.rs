@@ -28,7 +28,6 @@ const MAX_COMMANDS: usize = 2;
 /// Returns the report of a completed run as JSON, and the blocks of its reply. The JSON is `{run, state, reply, calls:
 /// {read, effect}}`, with `cut` if the reply was shortened to `max_tokens`. Without the reply and its cuts it has at
 /// most 60 tokens.
-#[must_use]
 pub fn success(outcome: &Outcome, max_tokens: Option<usize>) -> (String, Vec<Block>) {
     let calls = CallSummary::of(&outcome.steps());
     let reply = outcome.redacted_reply().unwrap_or(Value::Null);
@@ -43,7 +42,6 @@ pub fn success(outcome: &Outcome, max_tokens: Option<usize>) -> (String, Vec<Blo
 }
 
 /// Returns the report of a run that has not completed, in at most 300 tokens: the facts, and how to continue.
-#[must_use]
 pub fn failure(outcome: &Outcome) -> String {
     let (mut report, run) = (facts(outcome), &outcome.run);
     let declined = outcome.error.as_deref().map(StepError::innermost);
@@ -95,7 +93,6 @@ fn awaited(outcome: &Outcome) -> String {
 
 /// Describes a run that has not completed: the failed step and the reason, what was done, what was undone, what has an
 /// unknown outcome, and what stays.
-#[must_use]
 pub fn facts(outcome: &Outcome) -> String {
     let CallSummary {
         reads,

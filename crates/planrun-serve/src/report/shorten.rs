@@ -78,7 +78,6 @@ pub struct PathNotFound {
 /// Shortens a value to at most `max_tokens` tokens, including the list of cuts. The default is 4,000; the limit is
 /// clamped to the range from 100 to 10,000. The result is deterministic, and the time is linear in the size of the
 /// value.
-#[must_use]
 pub fn shorten(value: &Json, max_tokens: Option<usize>) -> Shortened {
     let room = bytes(limit(max_tokens));
     if length(value, room).is_some() {
@@ -127,10 +126,7 @@ impl Shortened {
 
 /// Returns the part of a value at a JSON Pointer, starting at its element, field or character `from`, that fits into
 /// `max_tokens` tokens, and where to continue. Elements and fields after the first are whole; texts continue without a
-/// gap.
-///
-/// # Errors
-/// Returns [`PathNotFound`] if the path does not exist.
+/// gap. Fails with [`PathNotFound`] if the path does not exist.
 pub fn at(
     value: &Json,
     path: &str,

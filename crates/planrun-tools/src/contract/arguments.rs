@@ -22,7 +22,6 @@ pub struct Arguments {
 impl Arguments {
     /// Reads the arguments from the JSON Schema of an object. Unlisted arguments are accepted only if the schema allows
     /// them explicitly, or if it lists no properties at all.
-    #[must_use]
     pub fn of(schema: Json) -> Self {
         let ty = from_schema(&schema);
         let parameters = field_names(&ty)
@@ -46,7 +45,6 @@ impl Arguments {
 
 /// Returns all parameters of a tool as the fields of one object type, which is used to leave out nulls that the tool
 /// does not accept.
-#[must_use]
 pub fn arguments_type(signature: &Signature) -> Type {
     let field = |parameter: &Parameter| Field {
         name: parameter.name.clone(),

@@ -26,7 +26,6 @@ impl LockedTool {
     ///
     /// Only changes that are certainly compatible count as such: a new optional argument, an argument that accepts more
     /// values, a result of a narrower type.
-    #[must_use]
     pub fn change(&self, now: Option<&OfferedTool>) -> Change {
         let Some(now) = now else {
             return Change::Broken("the server no longer offers it".to_owned());

@@ -75,20 +75,17 @@ pub struct Annotations {
 
 impl Annotations {
     /// Returns true if no annotation is present.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Returns true if any annotation describes what a call changes.
-    #[must_use]
     pub fn declares_effect(&self) -> bool {
         let effects = [self.read_only, self.destructive, self.idempotent];
         effects.iter().any(Option::is_some)
     }
 
     /// Returns the effect class that the annotations claim, if it is safer than [`Effect::Effect`].
-    #[must_use]
     pub fn claim(&self) -> Option<Effect> {
         if self.read_only == Some(true) {
             return Some(Effect::Read);
@@ -99,7 +96,6 @@ impl Annotations {
 
     /// Returns the effect class of the tool: the claimed one if it was accepted; otherwise [`Effect::Irreversible`] for
     /// a tool that claims none and is destructive, else [`Effect::Effect`].
-    #[must_use]
     pub fn class(&self, accepted: bool) -> Effect {
         match self.claim() {
             Some(claimed) if accepted => claimed,
@@ -117,7 +113,6 @@ const READ_VERBS: [&str; 14] = [
 
 /// Returns true if the tool's name starts with a verb for reading. This is a guess that has to be confirmed by someone
 /// who knows the tool.
-#[must_use]
 pub fn sounds_like_a_read(name: &str) -> bool {
     let mut before = ' ';
     let ends = name.find(|character: char| {
@@ -132,7 +127,6 @@ pub fn sounds_like_a_read(name: &str) -> bool {
 
 impl OfferedTool {
     /// Returns why the description cannot be used; `None` if it can.
-    #[must_use]
     pub fn fault(&self) -> Option<String> {
         if !self.input.is_object() {
             return Some("the schema of its arguments is not a JSON object".to_owned());
@@ -150,7 +144,6 @@ impl OfferedTool {
     }
 
     /// Returns the hash of everything a call relies on. Neither the order of keys nor documentation affects it.
-    #[must_use]
     pub fn contract_digest(&self) -> String {
         digest(&json!({
             "input": without_documentation(&self.input),
@@ -162,7 +155,6 @@ impl OfferedTool {
 
     /// Returns the hash of everything the tool declares, including documentation, because descriptions influence
     /// models.
-    #[must_use]
     pub fn documentation_digest(&self) -> String {
         digest(&json!({
             "title": self.title,
@@ -173,7 +165,6 @@ impl OfferedTool {
     }
 
     /// Returns the signature that plans are checked against.
-    #[must_use]
     pub fn signature(&self, namespace: &Arc<str>, name: &str, effect: Effect) -> Signature {
         let arguments = Arguments::of(self.input.clone());
         let contract = |schema: &Json| Arc::new(Contract::of_result(schema.clone()));

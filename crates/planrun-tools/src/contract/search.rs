@@ -64,7 +64,6 @@ struct Document {
 }
 
 impl ToolIndex {
-    #[must_use]
     pub fn new(tools: impl IntoIterator<Item = Arc<Signature>>) -> Self {
         let words = Words::new();
         let documents = tools.into_iter().map(|tool| Document::new(tool, &words));
@@ -84,7 +83,6 @@ impl ToolIndex {
     }
 
     /// Returns the tools that match the words of a query, best first. Equal scores are sorted by name.
-    #[must_use]
     pub fn find(&self, query: &str) -> Vec<&Arc<Signature>> {
         let query_words: BTreeSet<String> = self.words.of(query).into_iter().collect();
         let mut terms: BTreeMap<&str, f64> = BTreeMap::new();

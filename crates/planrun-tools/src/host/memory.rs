@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::permission::PathResolver;
 
 use super::{FileKind, Host};
@@ -28,7 +29,6 @@ struct State {
 
 impl MemoryHost {
     /// Creates a host without files and variables whose wall clock is at 2026-01-01T00:00:00Z.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         let now = 1_767_225_600_000_000_000;
         let (files, variables) = (BTreeMap::new(), BTreeMap::new());
@@ -47,7 +47,8 @@ impl MemoryHost {
     /// Adds a file with this content.
     #[must_use]
     pub fn with_file(self, path: impl AsRef<Path>, content: impl Into<Vec<u8>>) -> Self {
-        self.state()
+        self.state
+            .lock()
             .files
             .insert(plain(path.as_ref()), content.into());
         self
@@ -56,25 +57,23 @@ impl MemoryHost {
     /// Adds an environment variable.
     #[must_use]
     pub fn with_variable(self, name: &str, value: &str) -> Self {
-        self.state().variables.insert(name.into(), value.into());
+        self.state
+            .lock()
+            .variables
+            .insert(name.into(), value.into());
         self
     }
 
     /// Sets the wall clock, in nanoseconds since 1970-01-01T00:00:00Z.
     pub fn set_now(&self, nanoseconds: i128) {
-        self.state().now = nanoseconds;
+        self.state.lock().now = nanoseconds;
     }
 
     /// Advances the wall clock and the monotonic clock.
     pub fn advance(&self, by: Duration) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.now = state.now.saturating_add_unsigned(by.as_nanos());
         state.elapsed = state.elapsed.saturating_add(by);
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds the lock, so the state behind a poisoned lock is consistent.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,20 +91,20 @@ impl PathResolver for MemoryHost {
 
 impl Host for MemoryHost {
     fn now(&self) -> i128 {
-        self.state().now
+        self.state.lock().now
     }
 
     fn monotonic(&self) -> Duration {
-        self.state().elapsed
+        self.state.lock().elapsed
     }
 
     fn variable(&self, name: &str) -> Option<String> {
-        self.state().variables.get(name).cloned()
+        self.state.lock().variables.get(name).cloned()
     }
 
     /// `SplitMix64`: short, and the same on every platform.
     fn random(&self) -> u64 {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.seed = state.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (state.seed ^ (state.seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -121,7 +120,8 @@ impl Host for MemoryHost {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         let bytes = self
-            .state()
+            .state
+            .lock()
             .files
             .get(&plain(path))
             .cloned()
@@ -134,7 +134,7 @@ impl Host for MemoryHost {
 
     fn kind(&self, path: &Path) -> io::Result<FileKind> {
         let path = plain(path);
-        let state = self.state();
+        let state = self.state.lock();
         if state.files.contains_key(&path) {
             return Ok(FileKind::File);
         }
@@ -148,7 +148,7 @@ impl Host for MemoryHost {
     }
 
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.files.insert(plain(path), content.to_vec());
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Host for MemoryHost {
     }
 
     fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state
             .files
             .entry(plain(path))
@@ -171,7 +171,7 @@ impl Host for MemoryHost {
         if self.kind(path)? == FileKind::Folder {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.files.remove(&plain(path));
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Host for MemoryHost {
             return Err(io::ErrorKind::NotADirectory.into());
         }
         let folder = plain(path);
-        let state = self.state();
+        let state = self.state.lock();
         let inside = state
             .files
             .keys()

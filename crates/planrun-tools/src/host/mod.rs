@@ -24,6 +24,16 @@ pub use revision::{Revision, RevisionError};
 pub use runtime_clock::{runtime_now, sleep_until};
 pub use virtual_clock::VirtualHost;
 
+/// Implements methods of [`Host`] by those of the host in a field.
+macro_rules! forward {
+    ($host:ident: $(fn $name:ident($($argument:ident: $of:ty),*) -> $returned:ty;)*) => {
+        $(fn $name(&self, $($argument: $of),*) -> $returned {
+            self.$host.$name($($argument),*)
+        })*
+    };
+}
+use forward;
+
 /// The kind of entry at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -33,7 +43,6 @@ pub enum FileKind {
 }
 
 /// Returns random bits as hexadecimal digits: 64 bits, 16 digits, for each of `words` words.
-#[must_use]
 pub fn random_hex(host: &dyn Host, words: usize) -> String {
     (0..words).fold(String::new(), |mut text, _| {
         // Writing to a string cannot fail.
@@ -42,7 +51,7 @@ pub fn random_hex(host: &dyn Host, words: usize) -> String {
     })
 }
 
-/// The operations of the operating system that planrun uses.
+/// The operations of the operating system that planrun uses. Those on files return any error of the file system.
 pub trait Host: PathResolver {
     /// The wall-clock time, in nanoseconds since 1970-01-01T00:00:00Z.
     fn now(&self) -> i128;
@@ -53,27 +62,17 @@ pub trait Host: PathResolver {
     /// Returns 64 random bits.
     fn random(&self) -> u64;
     /// Reads a file of at most [`MAX_FILE_BYTES`](planrun_lang::source::MAX_FILE_BYTES) bytes, like
-    /// [`Self::read_bounded`].
-    ///
-    /// # Errors
-    /// Returns the errors of [`Self::read_bounded`].
+    /// [`Self::read_bounded`]. Fails with the errors of [`Self::read_bounded`].
     fn read_file(&self, path: &Path) -> io::Result<String>;
-    /// Reads a file of at most `max` bytes as text. Pipes and devices are not read.
-    ///
-    /// # Errors
-    /// Returns an error of kind `FileTooLarge` if the file is larger, of kind `InvalidData` if it is not UTF-8, and any
-    /// other error of the file system.
+    /// Reads a file of at most `max` bytes as text. Pipes and devices are not read. Returns an error of kind
+    /// `FileTooLarge` if the file is larger, of kind `InvalidData` if it is not UTF-8, and any other error of the file
+    /// system.
     fn read_bounded(&self, path: &Path, max: u64) -> io::Result<String>;
-    /// Returns the kind of entry at a path. Symbolic links are followed.
-    ///
-    /// # Errors
-    /// Returns an error of kind `NotFound` if nothing exists there.
+    /// Returns the kind of entry at a path. Symbolic links are followed. Returns an error of kind `NotFound` if nothing
+    /// exists there.
     fn kind(&self, path: &Path) -> io::Result<FileKind>;
     /// Returns a number that changes when a file, or the list of entries of a folder, changes. It is derived from the
     /// modification time and the length where the host knows them, otherwise from the content.
-    ///
-    /// # Errors
-    /// Returns any error of the file system.
     fn version(&self, path: &Path) -> io::Result<u64> {
         let mut hasher = DefaultHasher::new();
         match self.kind(path)? {
@@ -83,46 +82,23 @@ pub trait Host: PathResolver {
         Ok(hasher.finish())
     }
     /// Replaces a whole file atomically: readers see the old or the new text, never a part.
-    ///
-    /// # Errors
-    /// Returns any error of the file system.
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
     /// Like [`Self::write_file`], but only the user can read the file, whatever the permissions of the replaced file
     /// were.
-    ///
-    /// # Errors
-    /// Returns any error of the file system.
     fn write_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
     /// Appends to a file, which is created if it does not exist.
-    ///
-    /// # Errors
-    /// Returns any error of the file system.
     fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
-    /// Removes a file. If the path is a symbolic link, the link itself is removed.
-    ///
-    /// # Errors
-    /// Returns an error of kind `NotFound` if nothing exists there.
+    /// Removes a file. If the path is a symbolic link, the link itself is removed. Returns an error of kind `NotFound`
+    /// if nothing exists there.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// Creates a folder and its parents where they do not exist yet.
-    ///
-    /// # Errors
-    /// Returns any error of the file system.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
     /// Like [`Self::make_folder`], but only the user can access the folders that it creates.
-    ///
-    /// # Errors
-    /// Returns any error of the file system.
     fn make_private_folder(&self, path: &Path) -> io::Result<()>;
     /// Returns the paths in a folder, sorted by name.
-    ///
-    /// # Errors
-    /// Returns any error of the file system.
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
     /// Waits until no other process holds the lock of a file, and holds it until the result is dropped. The file is
     /// created if it does not exist, and only the user can access it. `None` if no other process can access these files.
-    ///
-    /// # Errors
-    /// Returns any error of the file system.
     fn lock(&self, _path: &Path) -> io::Result<Option<File>> {
         Ok(None)
     }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::permission::PathResolver;
 use serde::{Deserialize, Serialize};
 
-use super::{FileKind, Host};
+use super::{FileKind, Host, forward};
 
 /// The files, folders and kinds that were read, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +35,6 @@ pub struct PinnedHost {
 
 impl PinnedHost {
     /// Creates a host that records what is read.
-    #[must_use]
     pub fn recording(inner: Arc<dyn Host>) -> Self {
         Self {
             inner,
@@ -44,7 +44,6 @@ impl PinnedHost {
     }
 
     /// Creates a host from which only `pins` can be read.
-    #[must_use]
     pub fn of(inner: Arc<dyn Host>, pins: Pins) -> Self {
         Self {
             inner,
@@ -54,12 +53,8 @@ impl PinnedHost {
     }
 
     /// Returns everything that has been recorded.
-    #[must_use]
     pub fn pins(&self) -> Pins {
-        self.pins
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.pins.lock().clone()
     }
 
     fn pinned<T: Clone>(
@@ -68,7 +63,7 @@ impl PinnedHost {
         part: impl Fn(&mut Pins) -> &mut BTreeMap<PathBuf, T>,
         read: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<T> {
-        let pins = || self.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        let pins = || self.pins.lock();
         if self.closed {
             return part(&mut pins())
                 .get(path)
@@ -88,20 +83,18 @@ impl PathResolver for PinnedHost {
 }
 
 impl Host for PinnedHost {
-    fn now(&self) -> i128 {
-        self.inner.now()
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.inner.monotonic()
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        self.inner.variable(name)
-    }
-
-    fn random(&self) -> u64 {
-        self.inner.random()
+    forward! { inner:
+        fn now() -> i128;
+        fn monotonic() -> Duration;
+        fn variable(name: &str) -> Option<String>;
+        fn random() -> u64;
+        fn write_file(path: &Path, content: &[u8]) -> io::Result<()>;
+        fn write_private_file(path: &Path, content: &[u8]) -> io::Result<()>;
+        fn append_file(path: &Path, content: &[u8]) -> io::Result<()>;
+        fn remove_file(path: &Path) -> io::Result<()>;
+        fn make_folder(path: &Path) -> io::Result<()>;
+        fn make_private_folder(path: &Path) -> io::Result<()>;
+        fn lock(path: &Path) -> io::Result<Option<File>>;
     }
 
     fn read_file(&self, path: &Path) -> io::Result<String> {
@@ -120,40 +113,12 @@ impl Host for PinnedHost {
         self.pinned(path, |pins| &mut pins.kinds, || self.inner.kind(path))
     }
 
-    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        self.inner.write_file(path, content)
-    }
-
-    fn write_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        self.inner.write_private_file(path, content)
-    }
-
-    fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        self.inner.append_file(path, content)
-    }
-
-    fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove_file(path)
-    }
-
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
-        self.inner.make_folder(path)
-    }
-
-    fn make_private_folder(&self, path: &Path) -> io::Result<()> {
-        self.inner.make_private_folder(path)
-    }
-
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         self.pinned(
             path,
             |pins| &mut pins.folders,
             || self.inner.list_folder(path),
         )
-    }
-
-    fn lock(&self, path: &Path) -> io::Result<Option<File>> {
-        self.inner.lock(path)
     }
 }
 
@@ -167,7 +132,7 @@ mod tests {
         let host = PinnedHost::recording(Arc::new(MemoryHost::new(1)));
         let path = Path::new("/slow");
         let read = || {
-            assert!(host.pins.try_lock().is_ok());
+            assert!(host.pins.try_lock().is_some());
             Ok("text".to_owned())
         };
         host.pinned(path, |pins| &mut pins.files, read).unwrap();

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::permission::PathResolver;
 use planrun_lang::source::MAX_FILE_BYTES;
 
-use super::{FileKind, Host};
+use super::{FileKind, Host, forward};
 
 /// Maximum number of symbolic links that are followed for one path.
 const MAX_LINKS: usize = 16;
@@ -66,10 +67,8 @@ struct Store {
 }
 
 impl Revision {
-    /// Opens the repository that contains `folder`, as it was at `revision`.
-    ///
-    /// # Errors
-    /// Returns an error if git is not installed or fails, or if there is no such repository or revision.
+    /// Opens the repository that contains `folder`, as it was at `revision`. Returns an error if git is not installed
+    /// or fails, or if there is no such repository or revision.
     pub fn open(
         inner: Arc<dyn Host>,
         folder: &Path,
@@ -129,19 +128,16 @@ impl Revision {
     }
 
     /// The id of the commit.
-    #[must_use]
     pub fn commit(&self) -> &str {
         &self.commit
     }
 
     /// Reports whether a path is inside the repository.
-    #[must_use]
     pub fn holds(&self, path: &Path) -> bool {
         self.inside(path).is_some()
     }
 
     /// Returns the file at a path, or all files below it. Their paths start with the given path.
-    #[must_use]
     pub fn below(&self, path: &Path) -> Vec<PathBuf> {
         let Some(inside) = self.inside(path) else {
             return Vec::new();
@@ -193,14 +189,7 @@ impl Revision {
     }
 
     fn content(&self, id: &str, max: u64) -> io::Result<Vec<u8>> {
-        self.store
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .content(id, max)
-    }
-
-    fn read_only<T>() -> io::Result<T> {
-        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+        self.store.lock().content(id, max)
     }
 }
 
@@ -214,21 +203,21 @@ impl PathResolver for Revision {
     }
 }
 
+/// Refuses methods that would change files.
+macro_rules! read_only {
+    ($(fn $name:ident($($argument:ty),*);)*) => {
+        $(fn $name(&self, $(_: $argument),*) -> io::Result<()> {
+            Err(io::ErrorKind::ReadOnlyFilesystem.into())
+        })*
+    };
+}
+
 impl Host for Revision {
-    fn now(&self) -> i128 {
-        self.inner.now()
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.inner.monotonic()
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        self.inner.variable(name)
-    }
-
-    fn random(&self) -> u64 {
-        self.inner.random()
+    forward! { inner:
+        fn now() -> i128;
+        fn monotonic() -> Duration;
+        fn variable(name: &str) -> Option<String>;
+        fn random() -> u64;
     }
 
     fn read_file(&self, path: &Path) -> io::Result<String> {
@@ -263,28 +252,13 @@ impl Host for Revision {
         }
     }
 
-    fn write_file(&self, _: &Path, _: &[u8]) -> io::Result<()> {
-        Self::read_only()
-    }
-
-    fn write_private_file(&self, _: &Path, _: &[u8]) -> io::Result<()> {
-        Self::read_only()
-    }
-
-    fn append_file(&self, _: &Path, _: &[u8]) -> io::Result<()> {
-        Self::read_only()
-    }
-
-    fn remove_file(&self, _: &Path) -> io::Result<()> {
-        Self::read_only()
-    }
-
-    fn make_folder(&self, _: &Path) -> io::Result<()> {
-        Self::read_only()
-    }
-
-    fn make_private_folder(&self, _: &Path) -> io::Result<()> {
-        Self::read_only()
+    read_only! {
+        fn write_file(&Path, &[u8]);
+        fn write_private_file(&Path, &[u8]);
+        fn append_file(&Path, &[u8]);
+        fn remove_file(&Path);
+        fn make_folder(&Path);
+        fn make_private_folder(&Path);
     }
 
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {

@@ -8,7 +8,6 @@ use tokio::time::Instant;
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
 /// Returns the current time of the runtime's clock.
-#[must_use]
 pub fn runtime_now() -> Instant {
     Instant::now()
 }

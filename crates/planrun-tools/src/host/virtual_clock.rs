@@ -8,7 +8,7 @@ use std::time::Duration;
 use planrun_lang::permission::PathResolver;
 use tokio::time::Instant;
 
-use super::{FileKind, Host, MemoryHost};
+use super::{FileKind, Host, MemoryHost, forward};
 
 /// A host in memory whose clocks start at the memory host's time and then follow the runtime.
 #[derive(Debug)]
@@ -19,7 +19,6 @@ pub struct VirtualHost {
 
 impl VirtualHost {
     /// Starts the clocks of a memory host.
-    #[must_use]
     pub fn new(memory: MemoryHost) -> Self {
         Self {
             memory,
@@ -28,7 +27,6 @@ impl VirtualHost {
     }
 
     /// The time since the clocks were started.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
@@ -41,6 +39,21 @@ impl PathResolver for VirtualHost {
 }
 
 impl Host for VirtualHost {
+    forward! { memory:
+        fn variable(name: &str) -> Option<String>;
+        fn random() -> u64;
+        fn read_file(path: &Path) -> io::Result<String>;
+        fn read_bounded(path: &Path, max: u64) -> io::Result<String>;
+        fn kind(path: &Path) -> io::Result<FileKind>;
+        fn write_file(path: &Path, content: &[u8]) -> io::Result<()>;
+        fn write_private_file(path: &Path, content: &[u8]) -> io::Result<()>;
+        fn append_file(path: &Path, content: &[u8]) -> io::Result<()>;
+        fn remove_file(path: &Path) -> io::Result<()>;
+        fn make_folder(path: &Path) -> io::Result<()>;
+        fn make_private_folder(path: &Path) -> io::Result<()>;
+        fn list_folder(path: &Path) -> io::Result<Vec<PathBuf>>;
+    }
+
     fn now(&self) -> i128 {
         self.memory
             .now()
@@ -49,53 +62,5 @@ impl Host for VirtualHost {
 
     fn monotonic(&self) -> Duration {
         self.memory.monotonic() + self.elapsed()
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        self.memory.variable(name)
-    }
-
-    fn random(&self) -> u64 {
-        self.memory.random()
-    }
-
-    fn read_file(&self, path: &Path) -> io::Result<String> {
-        self.memory.read_file(path)
-    }
-
-    fn read_bounded(&self, path: &Path, max: u64) -> io::Result<String> {
-        self.memory.read_bounded(path, max)
-    }
-
-    fn kind(&self, path: &Path) -> io::Result<FileKind> {
-        self.memory.kind(path)
-    }
-
-    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        self.memory.write_file(path, content)
-    }
-
-    fn write_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        self.memory.write_private_file(path, content)
-    }
-
-    fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        self.memory.append_file(path, content)
-    }
-
-    fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.memory.remove_file(path)
-    }
-
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
-        self.memory.make_folder(path)
-    }
-
-    fn make_private_folder(&self, path: &Path) -> io::Result<()> {
-        self.memory.make_private_folder(path)
-    }
-
-    fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        self.memory.list_folder(path)
     }
 }

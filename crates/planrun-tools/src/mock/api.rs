@@ -2,10 +2,11 @@
 //! it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
 use planrun_lang::example::{Choice, Examples};
 use planrun_lang::types::Type;
 use reqwest::header;
@@ -158,8 +159,7 @@ impl ApiResponder {
         schema: &Json,
     ) -> Option<Arc<Examples>> {
         let key = (operation.signature.path(), status);
-        // Nothing panics while it holds the lock, so the state behind a poisoned lock is consistent.
-        let mut known = self.examples.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.examples.lock();
         let prepare = || Examples::new(schema).ok().map(Arc::new);
         known.entry(key).or_insert_with(prepare).clone()
     }

@@ -27,10 +27,8 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Starts the server. Port 0 lets the system choose a port.
-    ///
-    /// # Errors
-    /// Returns an error if the address is in use or does not belong to this machine.
+    /// Starts the server. Port 0 lets the system choose a port. Returns an error if the address is in use or does not
+    /// belong to this machine.
     pub async fn start(bind: SocketAddr, router: Router) -> io::Result<Self> {
         let with_address =
             |error: io::Error| io::Error::new(error.kind(), format!("{bind}: {error}"));
@@ -56,7 +54,6 @@ impl Listening {
     }
 
     /// The address that the server listens on.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -16,7 +16,6 @@ pub struct Recent<T> {
 
 impl<T> Recent<T> {
     /// Keeps at most this number of entries.
-    #[must_use]
     pub fn new(max: usize) -> Self {
         Self {
             entries: VecDeque::new(),

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::diag::closest;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::example::{Choice, Examples};
@@ -26,7 +27,7 @@ pub(super) struct Responder {
     seed: u64,
     host: Arc<dyn Host>,
     log: Option<PathBuf>,
-    calls: Mutex<Calls>,
+    pub calls: Mutex<Calls>,
 }
 
 struct MockTool {
@@ -50,10 +51,7 @@ pub(super) struct Call<'a> {
 }
 
 impl Responder {
-    /// Reads the `mock:` sections of all tools.
-    ///
-    /// # Errors
-    /// Returns a message that names the tool if its section is invalid.
+    /// Reads the `mock:` sections of all tools. Fails with a message that names the tool if its section is invalid.
     pub fn new(
         apps: &[App],
         seed: u64,
@@ -96,16 +94,8 @@ impl Responder {
         })
     }
 
-    /// Locks the state that calls change.
-    pub fn calls(&self) -> MutexGuard<'_, Calls> {
-        // Nothing panics while it holds the lock, so the state behind a poisoned lock is consistent.
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes the first calls of these tools fail. Replaces the previous configuration and resets all counts.
-    ///
-    /// # Errors
-    /// Returns a message if there is no such tool; the configuration then stays as it was.
+    /// Makes the first calls of these tools fail. Replaces the previous configuration and resets all counts. Fails with
+    /// a message if there is no such tool; the configuration then stays as it was.
     pub fn configure(&self, failures: BTreeMap<String, u64>) -> Result<(), String> {
         let names = || self.tools.iter().map(|tool| &*tool.signature.name);
         let unknown = |name: &&String| names().all(|known| known != name.as_str());
@@ -117,7 +107,7 @@ impl Responder {
             let name = visible_line(name);
             return Err(format!("no app has a tool named `{name}`{hint}"));
         }
-        self.calls().configure(failures);
+        self.calls.lock().configure(failures);
         Ok(())
     }
 
@@ -186,7 +176,7 @@ impl Responder {
             )
         };
         if let Some(key) = call.key {
-            match self.calls().known(key, &request()) {
+            match self.calls.lock().known(key, &request()) {
                 Known::New => {}
                 Known::Repeated(answer) => return (answer, Duration::ZERO),
                 Known::Misused => {
@@ -204,7 +194,8 @@ impl Responder {
             && (200..=299).contains(&answer.status)
             && answer.body["success"] != json!(false)
         {
-            self.calls()
+            self.calls
+                .lock()
                 .remember(key.to_owned(), request(), answer.clone());
         }
         (answer, delay)
@@ -215,11 +206,11 @@ impl Responder {
             return (
                 self.unknown(call),
                 Duration::ZERO,
-                self.calls().count(call.tool),
+                self.calls.lock().count(call.tool),
             );
         };
-        let attempt = self.calls().count(call.tool);
-        if let Some(error) = self.calls().failure(call.tool, attempt) {
+        let attempt = self.calls.lock().count(call.tool);
+        if let Some(error) = self.calls.lock().failure(call.tool, attempt) {
             return (
                 plain(json!({"success": false, "error": error})),
                 Duration::ZERO,
@@ -268,7 +259,7 @@ impl Responder {
             ),
             Script::Cases(cases) => {
                 let name = tool.signature.path();
-                let mut calls = self.calls();
+                let mut calls = self.calls.lock();
                 let mut open = cases
                     .iter()
                     .enumerate()
@@ -358,7 +349,7 @@ impl Responder {
         // Maps with string keys and plain values can always be serialized.
         let line = serde_json::to_string(&logged).unwrap_or_default() + "\n";
         // The log is written under the lock, so that its lines are in the order of the calls.
-        let mut calls = self.calls();
+        let mut calls = self.calls.lock();
         if let Some(path) = &self.log {
             // The log was writable when the server started; a disk that fills up later does not fail calls.
             let _ = self.host.append_file(path, line.as_bytes());

@@ -61,11 +61,8 @@ impl Default for MockOptions {
 }
 
 impl MockServer {
-    /// Starts a mock of these apps.
-    ///
-    /// # Errors
-    /// Returns an error if the address is in use, the log cannot be written, or a `mock:` section is invalid; one of the
-    /// kind [`io::ErrorKind::InvalidInput`] if a tool that is to fail does not exist.
+    /// Starts a mock of these apps. Returns an error if the address is in use, the log cannot be written, or a `mock:`
+    /// section is invalid; one of the kind [`io::ErrorKind::InvalidInput`] if a tool that is to fail does not exist.
     pub async fn start(
         apps: &[App],
         options: MockOptions,
@@ -93,13 +90,11 @@ impl MockServer {
     }
 
     /// The address that the mock listens on.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.listening.address()
     }
 
     /// Returns the endpoint for the tools of one app. Several apps may have tools of the same name.
-    #[must_use]
     pub fn endpoint(&self, app: &str) -> String {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let escape = |byte: u8| {
@@ -114,9 +109,8 @@ impl MockServer {
     }
 
     /// Returns the last ten thousand calls, or fewer if they are large, oldest first.
-    #[must_use]
     pub fn calls(&self) -> Vec<LoggedCall> {
-        self.responder.calls().log()
+        self.responder.calls.lock().log()
     }
 
     /// Stops listening and returns when the requests in progress have finished, or after a grace period.
@@ -142,7 +136,7 @@ fn router(responder: Arc<Responder>, apis: Arc<ApiResponder>) -> Router {
 }
 
 async fn calls(State(responder): State<Arc<Responder>>) -> Json<Vec<LoggedCall>> {
-    Json(responder.calls().log())
+    Json(responder.calls.lock().log())
 }
 
 async fn configure(State(responder): State<Arc<Responder>>, body: axum::body::Bytes) -> Response {
@@ -153,7 +147,7 @@ async fn configure(State(responder): State<Arc<Responder>>, body: axum::body::By
     match serde_json::from_slice::<Configuration>(&body) {
         Ok(configuration) => match responder.configure(configuration.failures) {
             Ok(()) => {
-                let calls = responder.calls();
+                let calls = responder.calls.lock();
                 let config = calls.failures();
                 let answer = json!({"message": "Failure configuration updated", "config": config});
                 Json(answer).into_response()
@@ -167,7 +161,7 @@ async fn configure(State(responder): State<Arc<Responder>>, body: axum::body::By
 }
 
 async fn reset(State(responder): State<Arc<Responder>>) -> Json<serde_json::Value> {
-    responder.calls().configure(BTreeMap::new());
+    responder.calls.lock().configure(BTreeMap::new());
     Json(json!({"message": "Failure configuration reset"}))
 }
 

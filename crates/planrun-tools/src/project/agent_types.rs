@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::codes::contracts::CONFIG_KEY;
-use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::sema::Tools;
 use planrun_lang::source::Span;
 use planrun_lang::yaml::{Entry, Node};
 
 use super::models::ModelList;
-use crate::tools::app::section::Section;
+use crate::tools::app::section::{Mistakes, Section};
 
 /// The namespace of the file tools that every agent has in addition to the tools of its project.
 pub const AGENT_FILES: &str = "files";
@@ -74,7 +74,6 @@ impl Default for AgentTypes {
 
 impl AgentTypes {
     /// Returns the type with this name.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<&AgentType> {
         self.types.iter().find(|one| &*one.name == name)
     }
@@ -84,7 +83,6 @@ impl AgentTypes {
     }
 
     /// Reports every listed tool that does not exist in `tools`.
-    #[must_use]
     pub fn unknown_tools(&self, tools: &Tools) -> Vec<Diagnostic> {
         let patterns = self.patterns.iter();
         let found = patterns.filter_map(|(pattern, span)| unknown_tool(pattern, *span, tools));
@@ -138,7 +136,7 @@ fn unknown(
 pub(super) fn agent_types(
     (agents, tool_sets): (Option<&Node>, Option<&Node>),
     models: &ModelList,
-    found: &mut Vec<Diagnostic>,
+    found: &Mistakes,
 ) -> AgentTypes {
     let mut types = AgentTypes::default();
     let mut reader = Reader {
@@ -155,7 +153,7 @@ pub(super) fn agent_types(
         types.patterns = reader.patterns;
         return types;
     };
-    let Some(section) = Section::new("`agents`", agents, &CONFIG_KEY, reader.found) else {
+    let Some(section) = Section::new("`agents`", agents, found) else {
         return types;
     };
     let written = agents.entries().unwrap_or_default().iter();
@@ -175,7 +173,7 @@ pub(super) fn agent_types(
         reader.agent_type(entry, &mut new);
         types.types.push(new);
     }
-    if let (Some(name), Some(node)) = (section.text(DEFAULT, reader.found), section.get(DEFAULT)) {
+    if let (Some(name), Some(node)) = (section.text(DEFAULT), section.get(DEFAULT)) {
         let name = reader.type_name(&name, node.span, "`default`");
         types.default = name.unwrap_or(types.default);
     }
@@ -190,31 +188,30 @@ struct Reader<'a> {
     names: Vec<Arc<str>>,
     models: &'a ModelList,
     patterns: Vec<(String, Span)>,
-    found: &'a mut Vec<Diagnostic>,
+    found: &'a Mistakes,
 }
 
 impl Reader<'_> {
     /// Reads the tool sets, such as `look: [desk.find, "files.*"]`.
     fn tool_sets(&mut self, node: &Node) {
-        let Some(section) = Section::new("`tool_sets`", node, &CONFIG_KEY, self.found) else {
+        let Some(section) = Section::new("`tool_sets`", node, self.found) else {
             return;
         };
         for entry in node.entries().unwrap_or_default() {
             if is_pattern(&entry.name) {
                 let message = format!("`{}` is not a valid name for a tool set", entry.name);
                 let help = "use a name without a `.`, which would be read as a tool";
-                let finding = Diagnostic::new(&CONFIG_KEY, entry.span, message);
-                self.found.push(finding.help(help));
+                self.found.explain(entry.span, message, help);
             }
             let (tools, others): (Vec<_>, Vec<_>) = section
-                .texts(&entry.name, self.found)
+                .texts(&entry.name)
                 .into_iter()
                 .partition(|(text, _)| is_pattern(text));
-            self.found.extend(others.into_iter().map(|(text, span)| {
+            for (text, span) in others {
                 let message = format!("`{text}` is not the name of a tool");
                 let help = "write `desk.find`, `desk.*` for all of a namespace, or `*`";
-                Diagnostic::new(&CONFIG_KEY, span, message).help(help)
-            }));
+                self.found.explain(span, message, help);
+            }
             let set = tools.iter().map(|(text, _)| text.clone()).collect();
             self.sets.push((entry.name.clone(), set));
             self.patterns.extend(tools);
@@ -223,15 +220,12 @@ impl Reader<'_> {
 
     fn agent_type(&mut self, entry: &Entry, read: &mut AgentType) {
         let what = format!("the agent type `{}`", entry.name);
-        let Some(section) = Section::new(&*what, &entry.value, &CONFIG_KEY, self.found) else {
+        let Some(section) = Section::new(&*what, &entry.value, self.found) else {
             return;
         };
-        section.expect_keys(&KEYS, &CONFIG_KEY, Severity::Error, self.found);
-        read.description = section.text("description", self.found);
-        let mut list = |name: &str| {
-            section.get(name)?;
-            Some(section.texts(name, self.found))
-        };
+        section.expect_keys(&KEYS);
+        read.description = section.text("description");
+        let list = |name: &str| section.get(name).map(|_| section.texts(name));
         let (tools, children) = (list("tools"), list("children"));
         let (rules, skills) = (list("rules"), list("skills"));
         let names = |list: Vec<(String, Span)>| list.into_iter().map(|(text, _)| text).collect();
@@ -243,8 +237,7 @@ impl Reader<'_> {
             let types = children.filter_map(|(name, span)| self.type_name(name, *span, &what));
             read.children = types.collect();
         }
-        if let (Some(model), Some(node)) = (section.text("model", self.found), section.get("model"))
-        {
+        if let (Some(model), Some(node)) = (section.text("model"), section.get("model")) {
             read.model = self.model(model, node.span, &what);
         }
     }

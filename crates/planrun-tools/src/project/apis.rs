@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planrun_lang::diag::codes::contracts::{CONFIG_KEY, CONFIG_VARIABLE};
+use planrun_lang::diag::codes::contracts::CONFIG_VARIABLE;
 use planrun_lang::diag::render::command;
-use planrun_lang::diag::{Diagnostic, Severity, nearest};
+use planrun_lang::diag::{Diagnostic, nearest};
 use planrun_lang::secrets::credentials_in_address;
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Effect;
@@ -14,7 +14,7 @@ use super::display_path;
 use super::servers::{ServerReader, address};
 use crate::tools::app::Findings;
 use crate::tools::app::section::Section;
-use crate::tools::app::variables::{Variable, variable_name};
+use crate::tools::app::variables::variable_name;
 use crate::tools::http::displayed;
 use crate::tools::openapi::{Access, Api, KeyScheme, MAX_DOCUMENT_BYTES, Operation, read_api};
 use planrun_lang::yaml::Node;
@@ -45,7 +45,6 @@ impl std::fmt::Debug for ApiSettings {
 
 impl ApiSettings {
     /// Returns the address that the path of an operation is appended to.
-    #[must_use]
     pub fn base(&self, operation: &Operation) -> Option<Arc<str>> {
         let own = || operation.server.clone().or_else(|| self.api.server.clone());
         self.server.clone().or_else(own)
@@ -65,14 +64,14 @@ impl ServerReader<'_> {
     pub(super) fn api(
         &self,
         (name, section): (&str, &Section),
-        (node, filled): (&Node, &[Variable]),
+        node: &Node,
         classes: &BTreeMap<String, Effect>,
-        (found, documents): (&mut Vec<Diagnostic>, &mut Vec<Findings>),
+        documents: &mut Vec<Findings>,
     ) -> Option<ApiSettings> {
-        let mut secrets = self.secrets(node, filled, found);
+        let mut secrets = self.secrets(node);
         let place = section.get("openapi")?;
-        let path = section.required("openapi", found)?;
-        let source = self.document(&path, place, found)?;
+        let path = section.required("openapi")?;
+        let source = self.document(&path, place)?;
         let (api, diagnostics) = read_api(&source, &name.into(), classes);
         if !diagnostics.is_empty() {
             documents.push(Findings {
@@ -81,9 +80,9 @@ impl ServerReader<'_> {
             });
         }
         let api = api?;
-        unknown_classes(section, &api, found);
+        unknown_classes(section, &api);
         let server: Option<Arc<str>> = match section.get("server") {
-            Some(_) => Some(address(section, "server", found)?.into()),
+            Some(_) => Some(address(section, "server")?.into()),
             None => None,
         };
         if server.is_none()
@@ -94,7 +93,7 @@ impl ServerReader<'_> {
                 "the address of {name} is unknown: `{path}` has no `servers` with a full URL"
             );
             let help = "add `server: \"https://…\"` next to `openapi`";
-            found.push(Diagnostic::new(&CONFIG_KEY, place.span, message).help(help));
+            self.found.explain(place.span, message, help);
         }
         let servers = api.operations.iter().filter_map(|one| one.server.as_ref());
         let servers = servers.chain(&api.server).chain(&server);
@@ -104,7 +103,7 @@ impl ServerReader<'_> {
             secrets,
             unset: None,
         };
-        let granted = auth.read(section, &api.key_schemes, found);
+        let granted = auth.read(section, &api.key_schemes);
         Some(ApiSettings {
             api,
             server,
@@ -113,19 +112,12 @@ impl ServerReader<'_> {
             secrets: auth.secrets,
         })
     }
-}
 
-impl ServerReader<'_> {
-    fn document(
-        &self,
-        path: &str,
-        place: &Node,
-        found: &mut Vec<Diagnostic>,
-    ) -> Option<Arc<SourceFile>> {
+    fn document(&self, path: &str, place: &Node) -> Option<Arc<SourceFile>> {
         if path.contains("://") {
             let message = "`openapi` must be a file of the project, which pins the document";
             let help = "download the document, commit it, and name that file";
-            found.push(Diagnostic::new(&CONFIG_KEY, place.span, message).help(help));
+            self.found.explain(place.span, message, help);
             return None;
         }
         let file = self.root.join(path);
@@ -133,7 +125,7 @@ impl ServerReader<'_> {
             Ok(text) => Some(Arc::new(SourceFile::new(display_path(&file), text))),
             Err(problem) => {
                 let message = format!("the document `{path}` cannot be read: {problem}");
-                found.push(Diagnostic::new(&CONFIG_KEY, place.span, message));
+                self.found.add(place.span, message);
                 None
             }
         }
@@ -143,63 +135,37 @@ impl ServerReader<'_> {
 impl AuthReader<'_> {
     /// Reads `auth: { bearer: VARIABLE }`, `{ basic: { user: VARIABLE, password: VARIABLE } }`, `{ key: VARIABLE }` or
     /// `{ key: { SCHEME: VARIABLE } }`.
-    fn read(
-        &mut self,
-        section: &Section,
-        schemes: &[KeyScheme],
-        found: &mut Vec<Diagnostic>,
-    ) -> Access {
+    fn read(&mut self, section: &Section, schemes: &[KeyScheme]) -> Access {
         let mut access = Access::default();
-        let Some(node) = section.get("auth") else {
+        let Some(auth) = section.inner("auth", &["bearer", "basic", "key"]) else {
             return access;
         };
-        let Some(auth) = Section::new("`auth`", node, &CONFIG_KEY, found) else {
-            return access;
-        };
-        auth.expect_keys(
-            &["bearer", "basic", "key"],
-            &CONFIG_KEY,
-            Severity::Error,
-            found,
-        );
         if let (Some(_), Some(basic)) = (auth.get("bearer"), auth.get("basic")) {
             let message = "`bearer` and `basic` of `auth` set the same header";
-            found
-                .push(Diagnostic::new(&CONFIG_KEY, basic.span, message).help("remove one of them"));
+            section
+                .found
+                .explain(basic.span, message, "remove one of them");
             return access;
         }
-        if let Some(token) = auth
-            .get("bearer")
-            .and_then(|node| self.variable(node, found))
-        {
+        if let Some(token) = auth.get("bearer").and_then(|node| self.variable(node)) {
             access.bearer(&token);
         }
-        if let Some(basic) = auth
-            .get("basic")
-            .and_then(|node| Section::new("`basic`", node, &CONFIG_KEY, found))
-        {
-            basic.expect_keys(&["user", "password"], &CONFIG_KEY, Severity::Error, found);
+        if let Some(basic) = auth.inner("basic", &["user", "password"]) {
             let mut part = |name: &str| {
-                basic.required(name, found)?;
-                self.variable(basic.get(name)?, found)
+                basic.required(name)?;
+                self.variable(basic.get(name)?)
             };
             if let (Some(user), Some(password)) = (part("user"), part("password")) {
                 self.secrets.push(access.basic(&user, &password));
             }
         }
         if let Some(key) = auth.get("key") {
-            self.keys(key, schemes, &mut access, found);
+            self.keys(key, schemes, &mut access);
         }
         access
     }
 
-    fn keys(
-        &mut self,
-        node: &Node,
-        schemes: &[KeyScheme],
-        access: &mut Access,
-        found: &mut Vec<Diagnostic>,
-    ) {
+    fn keys(&mut self, node: &Node, schemes: &[KeyScheme], access: &mut Access) {
         let names = || schemes.iter().map(|one| one.scheme.as_str());
         let Some(entries) = node.entries() else {
             let [scheme] = schemes else {
@@ -220,41 +186,38 @@ impl AuthReader<'_> {
                         listed.join(", ")
                     )
                 };
-                found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+                self.reader.found.explain(node.span, message, help);
                 return;
             };
-            if let Some(value) = self.variable(node, found) {
+            if let Some(value) = self.variable(node) {
                 access.key(scheme, &value);
             }
             return;
         };
         for entry in entries {
             let Some(scheme) = schemes.iter().find(|one| one.scheme == entry.name) else {
-                let message = format!(
-                    "the document has no security scheme `{}` of the type `apiKey`",
-                    entry.name
-                );
-                let finding = Diagnostic::new(&CONFIG_KEY, entry.span, message).available(names());
-                found.push(match nearest(&entry.name, names()) {
+                let name = &entry.name;
+                let message =
+                    format!("the document has no security scheme `{name}` of the type `apiKey`");
+                let found = self.reader.found;
+                let finding = found.at(entry.span, message).available(names());
+                found.push(match nearest(name, names()) {
                     Some(near) => finding.did_you_mean(near, entry.span, near.name),
                     None => finding,
                 });
                 continue;
             };
-            if let Some(value) = self.variable(&entry.value, found) {
+            if let Some(value) = self.variable(&entry.value) {
                 access.key(scheme, &value);
             }
         }
     }
 
     /// Returns the value of the environment variable that a node names.
-    fn variable(&mut self, node: &Node, found: &mut Vec<Diagnostic>) -> Option<String> {
+    fn variable(&mut self, node: &Node) -> Option<String> {
+        let ServerReader { host, found, .. } = self.reader;
         let name = variable_name(node, self.reader.variables, found)?;
-        let value = self
-            .reader
-            .host
-            .variable(&name)
-            .filter(|value| !value.is_empty());
+        let value = host.variable(&name).filter(|value| !value.is_empty());
         if let Some(value) = &value {
             self.secrets.push(value.clone());
         } else {
@@ -270,19 +233,18 @@ impl AuthReader<'_> {
 }
 
 /// Reports `classes` for operations that the document does not have.
-fn unknown_classes(section: &Section, api: &Api, found: &mut Vec<Diagnostic>) {
+fn unknown_classes(section: &Section, api: &Api) {
     let names = || api.operations.iter().map(|one| &*one.signature.name);
-    for entry in section
-        .get("classes")
-        .and_then(Node::entries)
-        .unwrap_or_default()
-    {
+    let classes = section.get("classes").and_then(Node::entries);
+    for entry in classes.unwrap_or_default() {
         if names().any(|name| *name == *entry.name) {
             continue;
         }
         let message = format!("{} has no tool `{}`", api.name, entry.name);
-        let finding = Diagnostic::new(&CONFIG_KEY, entry.span, message);
+        let finding = section.found.at(entry.span, message);
         let otherwise = format!("`{}` lists its tools", command("tools list"));
-        found.push(finding.suggest(&entry.name, names(), otherwise));
+        section
+            .found
+            .push(finding.suggest(&entry.name, names(), otherwise));
     }
 }

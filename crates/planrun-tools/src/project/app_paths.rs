@@ -17,10 +17,8 @@ const MAX_DEPTH: usize = 24;
 /// Maximum number of files and folders that one glob visits.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Reads the app files that paths name: a file, all app files in a folder, or the matches of a glob.
-///
-/// # Errors
-/// Returns an error if a path does not exist or cannot be read, or if a glob is invalid.
+/// Reads the app files that paths name: a file, all app files in a folder, or the matches of a glob. Returns an error
+/// if a path does not exist or cannot be read, or if a glob is invalid.
 pub fn load_app_paths(host: &dyn Host, paths: &[PathBuf]) -> Result<Loaded, ProjectError> {
     let mut files = BTreeSet::new();
     for path in paths {

@@ -1,123 +1,133 @@
 //! Files of MCP servers that other programs read too: `mcpServers` of Claude and Cursor, `servers` of VS Code.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::codes::contracts::{CONFIG_KEY, CONFIG_VARIABLE};
+use planrun_lang::diag::codes::contracts::CONFIG_VARIABLE;
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 use planrun_lang::yaml::{self, Entry, Node};
 
 use super::display_path;
 use super::servers::{ServerReader, is_built_in};
 use super::source::{ServerSettings, ToolSource};
+use crate::host::Host;
 use crate::tools::app::Findings;
+use crate::tools::app::section::Mistakes;
 use crate::tools::app::variables::{self, Variable, unset_in};
 use crate::tools::mcp::McpAddress;
 
 impl ServerReader<'_> {
     /// Reads the servers of a file. Those that need a variable that is not set are added to `unset`.
     pub(super) fn file(
-        &self,
         path: &Path,
+        (host, root): (&dyn Host, &Path),
+        variables: &BTreeSet<String>,
         unset: &mut Vec<(Arc<str>, Arc<str>)>,
         found: &mut Vec<Findings>,
     ) -> Vec<ServerSettings> {
-        let text = self.host.read_bounded(path, MAX_FILE_BYTES as u64);
+        let text = host.read_bounded(path, MAX_FILE_BYTES as u64);
         let source = SourceFile::new(display_path(path), text.as_deref().unwrap_or_default());
-        let mut own = Vec::new();
+        let own = Mistakes::in_project();
         let servers = match text {
-            Ok(text) => self.text(&text, unset, &mut own),
+            Ok(text) => servers(&text, (host, root), variables, unset, &own),
             Err(problem) => {
                 let message = format!("this file of MCP servers cannot be read: {problem}");
-                own.push(Diagnostic::new(&CONFIG_KEY, Span::at(0), message));
+                own.add(Span::at(0), message);
                 Vec::new()
             }
         };
-        if !own.is_empty() {
-            own.sort_by_key(|finding| finding.span);
+        let diagnostics = own.sorted();
+        if !diagnostics.is_empty() {
             found.push(Findings {
                 source: Arc::new(source),
-                diagnostics: own,
+                diagnostics,
             });
         }
         servers
     }
+}
 
-    fn text(
-        &self,
-        text: &str,
-        unset: &mut Vec<(Arc<str>, Arc<str>)>,
-        found: &mut Vec<Diagnostic>,
-    ) -> Vec<ServerSettings> {
-        let mut node = match yaml::parse(&without_comments(text)) {
-            Ok(node) => node,
-            Err(problem) => {
-                let message = format!("this is not valid JSON: {}", problem.message);
-                found.push(Diagnostic::new(&CONFIG_KEY, problem.span, message));
-                return Vec::new();
-            }
-        };
-        let asked = self.replace_editor_variables(&mut node, found);
-        let mut filled = variables::fill_in(&mut node, self.host, |_, _, _| None, found);
-        filled.extend(asked);
-        let servers = ["mcpServers", "servers"].into_iter();
-        let servers = servers.filter_map(|key| node.get(key)?.entries()).flatten();
-        let servers = servers.filter_map(|entry| {
-            let Entry { name, value, .. } = entry;
-            let missing = unset_in(value, &filled);
-            unset.extend(missing.map(|variable| (name.as_str().into(), variable)));
-            (!is_built_in(name, value, found)).then(|| self.server(name, value, &filled, found))?
-        });
-        servers.filter(|server| !serves_plans(server)).collect()
-    }
+fn servers(
+    text: &str,
+    (host, root): (&dyn Host, &Path),
+    variables: &BTreeSet<String>,
+    unset: &mut Vec<(Arc<str>, Arc<str>)>,
+    found: &Mistakes,
+) -> Vec<ServerSettings> {
+    let mut node = match yaml::parse(&without_comments(text)) {
+        Ok(node) => node,
+        Err(problem) => {
+            let message = format!("this is not valid JSON: {}", problem.message);
+            found.add(problem.span, message);
+            return Vec::new();
+        }
+    };
+    let asked = replace_editor_variables(&mut node, (host, root), found);
+    let mut filled = variables::fill_in(&mut node, host, |_, _, _| None, found);
+    filled.extend(asked);
+    let reader = ServerReader {
+        host,
+        root,
+        variables,
+        filled: &filled,
+        found,
+    };
+    let servers = ["mcpServers", "servers"].into_iter();
+    let servers = servers.filter_map(|key| node.get(key)?.entries()).flatten();
+    let servers = servers.filter_map(|Entry { name, value, .. }| {
+        let missing = unset_in(value, &filled);
+        unset.extend(missing.map(|variable| (name.as_str().into(), variable)));
+        (!is_built_in(name, value, found)).then(|| reader.server(name, value))?
+    });
+    servers.filter(|server| !serves_plans(server)).collect()
+}
 
-    /// Replaces the variables of editors: `${env:NAME}` becomes `${NAME}`, `${workspaceFolder}` the folder of the project
-    /// and `${userHome}` the home folder. Returns the values that an editor asks a person for, `${input:ID}`, which are
-    /// never set.
-    fn replace_editor_variables(
-        &self,
-        node: &mut Node,
-        found: &mut Vec<Diagnostic>,
-    ) -> Vec<Variable> {
-        let mut asked = Vec::new();
-        node.rewrite(&mut |text, span| {
-            let mut out = String::with_capacity(text.len());
-            let mut rest = text;
-            while let Some((before, name, after)) = next_variable(rest) {
-                out.push_str(before);
-                let is_escaped = before.ends_with('$');
-                let value = match (name, name.split_once(':')) {
-                    (_, Some(("env", name))) if !is_escaped => format!("${{{name}}}"),
-                    (_, Some(("input", _))) if !is_escaped => {
-                        found.push(asks_a_person(name, span));
-                        asked.push(Variable {
-                            span,
-                            name: name.to_owned(),
-                            value: None,
-                        });
-                        String::new()
-                    }
-                    ("workspaceFolder", _) if !is_escaped => {
-                        let root = self.host.canonical(self.root);
-                        let root = root.unwrap_or_else(|_| self.root.to_owned());
-                        escaped(&display_path(&root))
-                    }
-                    ("userHome", _) if !is_escaped => {
-                        escaped(&self.host.variable("HOME").unwrap_or_default())
-                    }
-                    _ => format!("${{{name}}}"),
-                };
-                out.push_str(&value);
-                rest = after;
-            }
-            out.push_str(rest);
-            out
-        });
-        asked
-    }
+/// Replaces the variables of editors: `${env:NAME}` becomes `${NAME}`, `${workspaceFolder}` the folder of the project
+/// and `${userHome}` the home folder. Returns the values that an editor asks a person for, `${input:ID}`, which are
+/// never set.
+fn replace_editor_variables(
+    node: &mut Node,
+    (host, root): (&dyn Host, &Path),
+    found: &Mistakes,
+) -> Vec<Variable> {
+    let mut asked = Vec::new();
+    node.rewrite(&mut |text, span| {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, name, after)) = next_variable(rest) {
+            out.push_str(before);
+            let is_escaped = before.ends_with('$');
+            let value = match (name, name.split_once(':')) {
+                (_, Some(("env", name))) if !is_escaped => format!("${{{name}}}"),
+                (_, Some(("input", _))) if !is_escaped => {
+                    found.push(asks_a_person(name, span));
+                    asked.push(Variable {
+                        span,
+                        name: name.to_owned(),
+                        value: None,
+                    });
+                    String::new()
+                }
+                ("workspaceFolder", _) if !is_escaped => {
+                    let root = host.canonical(root).unwrap_or_else(|_| root.to_owned());
+                    escaped(&display_path(&root))
+                }
+                ("userHome", _) if !is_escaped => {
+                    escaped(&host.variable("HOME").unwrap_or_default())
+                }
+                _ => format!("${{{name}}}"),
+            };
+            out.push_str(&value);
+            rest = after;
+        }
+        out.push_str(rest);
+        out
+    });
+    asked
 }
 
 /// Splits a text at its first `${NAME}`: the text before, the name, and the text after.

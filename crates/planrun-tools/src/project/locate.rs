@@ -18,10 +18,8 @@ impl Location {
     /// The name of the project file.
     pub const FILE: &str = "planrun.yaml";
 
-    /// Uses `folder` if it is given; otherwise searches the plan's folder and its parents.
-    ///
-    /// # Errors
-    /// Returns an error if `folder` contains no `planrun.yaml`.
+    /// Uses `folder` if it is given; otherwise searches the plan's folder and its parents. Returns an error if `folder`
+    /// contains no `planrun.yaml`.
     pub fn of(
         host: &dyn Host,
         plan: Option<&Path>,

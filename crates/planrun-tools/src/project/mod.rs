@@ -25,6 +25,7 @@ use tokio::task::JoinSet;
 use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
 use crate::tools::a2a::AgentServer;
+use crate::tools::app::section::Mistakes;
 use crate::tools::app::{App, Findings, load_apps};
 use crate::tools::mcp::{McpAddress, McpServer};
 use crate::tools::openapi::{Endpoint, Operation, Security};
@@ -89,11 +90,8 @@ pub struct ProjectError(pub String);
 impl Project {
     /// Loads the project of a plan: the one in `folder` if it is given, otherwise the nearest `planrun.yaml` in the
     /// plan's folder or its parents, otherwise the plan's own folder. A `plan` of `None` is read from standard input
-    /// and belongs to the current folder.
-    ///
-    /// # Errors
-    /// Returns an error if `planrun.yaml` or the lock file cannot be read or is invalid, or if `planrun.yaml` names
-    /// files that do not exist.
+    /// and belongs to the current folder. Returns an error if `planrun.yaml` or the lock file cannot be read or is
+    /// invalid, or if `planrun.yaml` names files that do not exist.
     pub fn load(
         host: &dyn Host,
         plan: Option<&Path>,
@@ -102,10 +100,8 @@ impl Project {
         Self::open(host, &Location::of(host, plan, folder)?)
     }
 
-    /// Opens the project at a known location. Plans with the same location share one project.
-    ///
-    /// # Errors
-    /// See [`Project::load`].
+    /// Opens the project at a known location. Plans with the same location share one project. Fails like
+    /// [`Project::load`].
     pub fn open(
         host: &dyn Host,
         location: &Location,
@@ -124,14 +120,14 @@ impl Project {
                 .map_err(|problem| unreadable(file, &problem))?;
             let source = Arc::new(SourceFile::new(display_path(file), text));
             own_file = Some(source.clone());
-            let mut found = Vec::new();
-            read = settings::read(&source, (host, &root), &mut found)
+            let found = Mistakes::in_project();
+            read = settings::read(&source, (host, &root), &found)
                 .map_err(|fault| fault.within(&source))?;
-            if !found.is_empty() {
-                found.sort_by_key(|finding: &Diagnostic| finding.span);
+            let diagnostics = found.sorted();
+            if !diagnostics.is_empty() {
                 findings.push(Findings {
                     source,
-                    diagnostics: found,
+                    diagnostics,
                 });
             }
         }
@@ -164,7 +160,6 @@ impl Project {
 
     /// Returns the language of observations, summaries and questions, if the project's file sets one. Other problems in
     /// the file are ignored here; they are reported when the project is opened.
-    #[must_use]
     pub fn language(host: &dyn Host, location: &Location) -> Option<Language> {
         let file = location
             .file
@@ -172,12 +167,12 @@ impl Project {
             .unwrap_or_else(|| location.folder.join(Location::FILE));
         let text = host.read_file(&file).ok()?;
         let source = SourceFile::new(display_path(&file), text);
-        let read = settings::read(&source, (host, &location.folder), &mut Vec::new());
+        let found = Mistakes::in_project();
+        let read = settings::read(&source, (host, &location.folder), &found);
         read.ok()?.settings.language
     }
 
     /// Returns an environment variable without a default that the calls of a tool need and that is not set.
-    #[must_use]
     pub fn unset_variable(&self, tool: &Signature) -> Option<&str> {
         let mut apps = self.apps.iter().filter(|app| app.name == tool.namespace);
         let by_app = apps.find_map(|app| app.unset_variable(&tool.name));
@@ -196,10 +191,8 @@ impl Project {
         })
     }
 
-    /// Returns the permissions of a plan with this `allow`, limited by the project's own `allow` if it has one.
-    ///
-    /// # Errors
-    /// Returns an error for the first invalid pattern.
+    /// Returns the permissions of a plan with this `allow`, limited by the project's own `allow` if it has one. Returns
+    /// an error for the first invalid pattern.
     pub fn permissions(
         &self,
         plan: &Grant,
@@ -214,7 +207,6 @@ impl Project {
 
     /// Returns every tool that plans of this project can call. For mocks, `endpoint` returns the address that replaces
     /// those in the app or document of the given name.
-    #[must_use]
     pub fn catalog(
         &self,
         host: &Arc<dyn Host>,
@@ -315,7 +307,6 @@ impl Project {
 
     /// Returns the limits that the project's own `allow` imposes on its tools. Without one, every address that is named
     /// in the project is permitted.
-    #[must_use]
     pub fn limit(&self, host: &dyn Host) -> ProjectLimit {
         let allow = self.settings.allow.as_ref();
         let permissions = allow.map(|grant| Permissions::new(grant, &self.root, host));
@@ -362,7 +353,6 @@ impl Project {
     }
 
     /// Returns why `allow` of the project does not permit any call of a tool that the project configures.
-    #[must_use]
     pub fn denied(&self, tool: &Signature, host: &dyn Host) -> Option<String> {
         let limit = self.limit(host);
         let is_own = |name: &str| *name == *tool.namespace;
@@ -396,7 +386,6 @@ impl Project {
     }
 
     /// Returns the program that a tool needs if it does not exist here.
-    #[must_use]
     pub fn missing_program(&self, tool: &Signature, host: &dyn Host) -> Option<&str> {
         let programs = self.programs.iter();
         let programs = programs.map(|program| (&program.name, &program.command, &program.context));
@@ -416,7 +405,6 @@ impl Project {
     }
 
     /// Returns true if a program that a call of `proc.run` names does not exist here.
-    #[must_use]
     pub fn lacks(&self, program: &str, host: &dyn Host) -> bool {
         let context = ProgramContext {
             root: self.root.clone(),
@@ -427,7 +415,6 @@ impl Project {
     }
 
     /// Returns true if calls of a tool can only change other machines.
-    #[must_use]
     pub fn is_remote(&self, tool: &Signature) -> bool {
         let apps = self.apps.iter().map(|app| &*app.name);
         let documents = self.apis.iter().map(|settings| &*settings.api.name);

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_lang::diag::codes::contracts::CONFIG_KEY;
-use planrun_lang::diag::{Diagnostic, Severity, nearest};
+use planrun_lang::diag::nearest;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use crate::tools::app::section::Section;
+use crate::tools::app::section::{Mistakes, Section};
 use crate::tools::app::variables::{Variable, not_listed, variable_name};
 use crate::tools::http::displayed;
 use planrun_lang::yaml::{Entry, Node};
@@ -74,10 +73,8 @@ pub struct ModelSettings {
 }
 
 impl ModelList {
-    /// Returns the model with this name, or the default or only one.
-    ///
-    /// # Errors
-    /// Returns the reason in one sentence if there is no such model, or no model is selected.
+    /// Returns the model with this name, or the default or only one. Fails with the reason in one sentence if there is
+    /// no such model, or no model is selected.
     pub fn find(&self, name: Option<&str>) -> Result<&ModelSettings, String> {
         let names = || self.models.iter().map(|model| &*model.name);
         let listed = || names().collect::<Vec<_>>().join(", ");
@@ -151,19 +148,19 @@ impl ModelApi {
 pub(super) fn models(
     node: &Node,
     (variables, filled): (&BTreeSet<String>, &[Variable]),
-    found: &mut Vec<Diagnostic>,
+    found: &Mistakes,
 ) -> ModelList {
     let Some(entries) = node.entries() else {
         let message = format!(
             "`models` must be a mapping from names, but is {}",
             node.kind()
         );
-        found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
+        found.add(node.span, message);
         return ModelList::default();
     };
     let strays = filled.iter().filter(|one| node.has_part_at(one.span));
     let strays = strays.filter(|one| !variables.contains(&one.name));
-    found.extend(strays.map(|one| not_listed(&one.name, one.span)));
+    strays.for_each(|one| found.push(not_listed(&one.name, one.span)));
     let mut list = ModelList::default();
     for entry in entries.iter().filter(|entry| entry.name != DEFAULT) {
         list.models.extend(model(entry, variables, found));
@@ -175,7 +172,7 @@ pub(super) fn models(
 }
 
 /// Reads `default: fast`; reports a name that is not in `models`.
-fn default(node: &Node, entries: &[Entry], found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
+fn default(node: &Node, entries: &[Entry], found: &Mistakes) -> Option<Arc<str>> {
     let names = || {
         let names = entries.iter().map(|entry| &*entry.name);
         names.filter(|name| *name != DEFAULT)
@@ -191,49 +188,42 @@ fn default(node: &Node, entries: &[Entry], found: &mut Vec<Diagnostic>) -> Optio
             node.kind()
         ),
     };
-    let finding = Diagnostic::new(&CONFIG_KEY, node.span, message).available(names());
+    let finding = found.at(node.span, message).available(names());
     found.push(finding.suggest(written, names(), "use the name of one of the models"));
     None
 }
 
-fn model(
-    entry: &Entry,
-    variables: &BTreeSet<String>,
-    found: &mut Vec<Diagnostic>,
-) -> Option<ModelSettings> {
+fn model(entry: &Entry, variables: &BTreeSet<String>, found: &Mistakes) -> Option<ModelSettings> {
     let what = format!("the model `{}`", entry.name);
-    let section = Section::new(what, &entry.value, &CONFIG_KEY, found)?;
-    section.expect_keys(&KEYS, &CONFIG_KEY, Severity::Error, found);
+    let section = Section::new(what, &entry.value, found)?;
+    section.expect_keys(&KEYS);
     let words = ModelApi::WORDS.map(|(word, _)| word);
     let find = |text: &str| ModelApi::WORDS.iter().find(|(word, _)| *word == text);
-    let api = section.word("api", &words, find, found);
-    let (base_url, model) = (base_url(&section, found), section.required("model", found));
-    let key = section
-        .get("key")
-        .and_then(|node| variable_name(node, variables, found));
-    let mut time = |name: &str| section.time(name, MAX_TIMEOUT, found);
-    let timeout = time("timeout");
-    let (first_token, between_tokens) = (time("first_token"), time("between_tokens"));
-    let retries = section.count("retries", (0, MAX_RETRIES), found);
+    let api = section.word("api", &words, find);
+    let (base_url, model) = (base_url(&section), section.required("model"));
+    let key = section.get("key");
+    let key = key.and_then(|node| variable_name(node, variables, found));
+    let time = |name: &str| section.time(name, MAX_TIMEOUT);
+    let retries = section.count("retries", (0, MAX_RETRIES));
     Some(ModelSettings {
         name: (&*entry.name).into(),
         api: api.map_or(ModelApi::Chat, |(_, api)| *api),
         base_url: base_url?,
         model: model?,
         key,
-        temperature: section.number("temperature", 2.0, found),
-        max_tokens: section.count("max_tokens", (1, MAX_TOKENS), found),
-        timeout,
-        first_token,
-        between_tokens,
+        temperature: section.number("temperature", 2.0),
+        max_tokens: section.count("max_tokens", (1, MAX_TOKENS)),
+        timeout: time("timeout"),
+        first_token: time("first_token"),
+        between_tokens: time("between_tokens"),
         retries: retries.and_then(|retries| u32::try_from(retries).ok()),
-        price: section.get("price").and_then(|node| price(node, found)),
+        price: price(&section),
     })
 }
 
 /// Reads a web address without credentials.
-fn base_url(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Url> {
-    let text = section.required("base_url", found)?;
+fn base_url(section: &Section) -> Option<Url> {
+    let text = section.required("base_url")?;
     let node = section.get("base_url")?;
     let url = Url::parse(&text).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
@@ -248,25 +238,22 @@ fn base_url(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Url> {
             "write a URL such as `https://api.example.com/v1`",
         ),
     };
-    found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+    section.found.explain(node.span, message, help);
     None
 }
 
 /// Reads `price: { input: 2.5, output: 10, cached: 1.25 }`.
-fn price(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Price> {
-    let section = Section::new("`price`", node, &CONFIG_KEY, found)?;
-    let keys = ["input", "output", "cached"];
-    section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
+fn price(model: &Section) -> Option<Price> {
+    let section = model.inner("price", &["input", "output", "cached"])?;
     for name in ["input", "output"] {
         if section.get(name).is_none() {
             let message = format!("`price` lacks the key `{name}`");
             let help = "add the price of a million tokens, in the currency of your budgets";
-            found.push(Diagnostic::new(&CONFIG_KEY, section.span(), message).help(help));
+            section.found.explain(section.span(), message, help);
         }
     }
-    let mut part = |name: &str| section.number(name, MAX_PRICE, found);
-    let cached = part("cached");
-    let (input, output) = (part("input"), part("output"));
+    let part = |name: &str| section.number(name, MAX_PRICE);
+    let (cached, input, output) = (part("cached"), part("input"), part("output"));
     Some(Price {
         input: input?,
         output: output?,

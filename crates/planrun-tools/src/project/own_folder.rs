@@ -8,22 +8,17 @@ use planrun_lang::permission::OWN_FOLDER;
 use crate::host::Host;
 
 /// Returns the folder for planrun's own files in a project.
-#[must_use]
 pub fn own_folder(project: &Path) -> PathBuf {
     project.join(OWN_FOLDER)
 }
 
 /// Returns the journal file of a project's runs.
-#[must_use]
 pub fn journal_file(project: &Path) -> PathBuf {
     own_folder(project).join("journal.db")
 }
 
 /// Refuses a folder or journal that is a symbolic link: planrun's files would be where plans can reach them, or would
-/// overwrite the files of others.
-///
-/// # Errors
-/// Returns an error that names the link.
+/// overwrite the files of others. Returns an error that names the link.
 pub fn check_own_folder(host: &dyn Host, project: &Path) -> io::Result<()> {
     let here = if project.as_os_str().is_empty() {
         Path::new(".")
@@ -45,10 +40,8 @@ pub fn check_own_folder(host: &dyn Host, project: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates the folder if it does not exist, accessible only to the user and ignored by git.
-///
-/// # Errors
-/// Returns any error of the file system.
+/// Creates the folder if it does not exist, accessible only to the user and ignored by git. Fails with any error of the
+/// file system.
 pub fn make_own_folder(host: &dyn Host, project: &Path) -> io::Result<()> {
     let folder = own_folder(project);
     let ignore = folder.join(".gitignore");

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, CONFIG_KEY};
-use planrun_lang::diag::{Diagnostic, Severity, nearest};
+use planrun_lang::diag::codes::contracts::AMBIGUOUS_TOOL;
+use planrun_lang::diag::{Diagnostic, nearest};
 use planrun_lang::source::Span;
 use planrun_lang::types::Signature;
 use planrun_lang::value::{parse_duration, saturating_duration};
@@ -11,7 +11,6 @@ use planrun_lang::value::{parse_duration, saturating_duration};
 use super::servers::{ServerReader, command_of};
 use crate::tools::app::section::Section;
 use crate::tools::app::tool::{CONTRACT_KEYS, Shared, arguments, contract};
-use crate::tools::app::variables::Variable;
 use crate::tools::process::{Bounds, Input, Output, Program, ProgramContext, ProgramTool, Word};
 use planrun_lang::yaml::Node;
 
@@ -23,34 +22,28 @@ const OWN_KEYS: [&str; 3] = ["arguments", "input", "output"];
 
 impl ServerReader<'_> {
     /// Reads the program with this name and its tools.
-    pub(super) fn program(
-        &self,
-        name: &str,
-        node: &Node,
-        filled: &[Variable],
-        found: &mut Vec<Diagnostic>,
-    ) -> Option<Program> {
-        let section = Section::new(format!("the program `{name}`"), node, &CONFIG_KEY, found)?;
-        section.expect_keys(&KEYS, &CONFIG_KEY, Severity::Error, found);
-        let mut secrets = self.secrets(node, filled, found);
+    pub(super) fn program(&self, name: &str, node: &Node) -> Option<Program> {
+        let section = Section::new(format!("the program `{name}`"), node, self.found)?;
+        section.expect_keys(&KEYS);
+        let mut secrets = self.secrets(node);
         let Some(command) = section.get("command") else {
-            section.required("command", found);
+            section.required("command");
             return None;
         };
-        let command = command_of(command, &section, found)?;
-        let environment = self.environment(&section, &mut secrets, found);
+        let command = command_of(command, &section)?;
+        let environment = self.environment(&section, &mut secrets);
         let context = ProgramContext {
             root: self.root.to_owned(),
-            folder: self.folder(&section, found),
+            folder: self.folder(&section),
             environment,
         };
         secrets.extend(context.credentials());
         let name: Arc<str> = name.into();
-        let tools = tools(&section, &name, found);
+        let tools = tools(&section, &name);
         Some(Program {
             command,
             context,
-            bounds: bounds(&section, found),
+            bounds: bounds(&section),
             tools,
             secrets,
             name,
@@ -58,22 +51,24 @@ impl ServerReader<'_> {
     }
 }
 
-fn tools(section: &Section, namespace: &Arc<str>, found: &mut Vec<Diagnostic>) -> Vec<ProgramTool> {
+fn tools(section: &Section, namespace: &Arc<str>) -> Vec<ProgramTool> {
     let mut tools: Vec<ProgramTool> = Vec::new();
     if section.get("tools").is_none() {
         let message = format!("the program `{namespace}` has no tools");
         let help = "list them under `tools`, each with `name`, `parameters`, `returns`, `effect` and `arguments`";
-        found.push(Diagnostic::new(&CONFIG_KEY, section.span(), message).help(help));
+        section.found.explain(section.span(), message, help);
     }
-    for node in section.list("tools", found) {
-        let Some(tool) = tool(section, node, namespace, found) else {
+    for node in section.list("tools") {
+        let Some(tool) = tool(section, node, namespace) else {
             continue;
         };
         let is_same = |other: &ProgramTool| other.signature.name == tool.signature.name;
         if tools.iter().any(is_same) {
             let message = format!("the tool {} is defined twice", tool.signature.path());
             let help = "only the first is used; rename the other";
-            found.push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
+            section
+                .found
+                .push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
             continue;
         }
         tools.push(tool);
@@ -81,45 +76,30 @@ fn tools(section: &Section, namespace: &Arc<str>, found: &mut Vec<Diagnostic>) -
     tools
 }
 
-fn tool(
-    program: &Section,
-    node: &Node,
-    namespace: &Arc<str>,
-    found: &mut Vec<Diagnostic>,
-) -> Option<ProgramTool> {
-    let mut section = Section::new(format!("a tool of {namespace}"), node, &CONFIG_KEY, found)?;
-    let name: Arc<str> = section.required("name", found)?.into();
+fn tool(program: &Section, node: &Node, namespace: &Arc<str>) -> Option<ProgramTool> {
+    let what = format!("a tool of {namespace}");
+    let mut section = Section::new(what, node, program.found)?;
+    let name: Arc<str> = section.required("name")?.into();
     section.rename(format!("the tool {namespace}.{name}"));
     let keys = [&CONTRACT_KEYS[..], &OWN_KEYS].concat();
-    section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
-    let parts = (arguments(&section, found), "exit", None);
-    let (signature, errors) = contract(&section, (&Shared { namespace }, name), parts, found);
-    let words = section.texts("arguments", found).into_iter();
+    section.expect_keys(&keys);
+    let parts = (arguments(&section), "exit", None);
+    let (signature, errors) = contract(&section, (&Shared { namespace }, name), parts);
+    let words = section.texts("arguments").into_iter();
     let words: Vec<(Word, Span)> = words
-        .filter_map(|(text, span)| Some((word(&section, &text, span, found)?, span)))
+        .filter_map(|(text, span)| Some((word(&section, &text, span)?, span)))
         .collect();
-    let owner = if section.get("input").is_some() {
-        &section
-    } else {
-        program
-    };
-    let (input, input_span) = input(owner, found);
-    let owner = if section.get("output").is_some() {
-        &section
-    } else {
-        program
-    };
-    let output = owner.word("output", &["text", "json"], output, found);
-    let mut used = words
-        .iter()
-        .map(|(word, span)| (word, *span))
-        .collect::<Vec<_>>();
+    // A tool without its own input or output has that of the program.
+    let owner = |key: &str| section.get(key).map_or(program, |_| &section);
+    let (input, input_span) = input(owner("input"));
+    let output = owner("output").word("output", &["text", "json"], output);
+    let mut used: Vec<_> = words.iter().map(|(word, span)| (word, *span)).collect();
     if let Input::Text(word) = &input {
         used.push((word, input_span));
     }
-    unknown_arguments(&signature, &used, &section, found);
+    unknown_arguments(&signature, &used, &section);
     if input != Input::Arguments {
-        unused_parameters(&signature, &used, &section, found);
+        unused_parameters(&signature, &used, &section);
     }
     Some(ProgramTool {
         arguments: words.into_iter().map(|(word, _)| word).collect(),
@@ -130,28 +110,28 @@ fn tool(
     })
 }
 
-fn word(section: &Section, text: &str, span: Span, found: &mut Vec<Diagnostic>) -> Option<Word> {
+fn word(section: &Section, text: &str, span: Span) -> Option<Word> {
     Word::parse(text)
-        .map_err(|problem| section.report(span, problem, found))
+        .map_err(|problem| section.report(span, problem))
         .ok()
 }
 
 /// Reads `input: stdin`, which sends all arguments as JSON, or `input: "{text}"`, which sends text with arguments.
-fn input(section: &Section, found: &mut Vec<Diagnostic>) -> (Input, Span) {
+fn input(section: &Section) -> (Input, Span) {
     let Some(node) = section.get("input") else {
         return (Input::Nothing, section.span());
     };
-    let input = match section.text("input", found).as_deref() {
+    let input = match section.text("input").as_deref() {
         Some("stdin") => Input::Arguments,
         Some(text) if text.contains('{') => {
-            word(section, text, node.span, found).map_or(Input::Nothing, Input::Text)
+            word(section, text, node.span).map_or(Input::Nothing, Input::Text)
         }
         Some(text) => {
             let message = format!(
                 "`input` must be `stdin`, for all arguments as one JSON object, or a string with arguments such as \
                  `\"{{text}}\"`, but is `{text}`"
             );
-            section.report(node.span, message, found);
+            section.report(node.span, message);
             Input::Nothing
         }
         None => Input::Nothing,
@@ -168,12 +148,7 @@ fn output(word: &str) -> Option<Output> {
 }
 
 /// Reports placeholders that do not name a parameter.
-fn unknown_arguments(
-    signature: &Signature,
-    words: &[(&Word, Span)],
-    section: &Section,
-    found: &mut Vec<Diagnostic>,
-) {
+fn unknown_arguments(signature: &Signature, words: &[(&Word, Span)], section: &Section) {
     let names = || {
         signature
             .parameters
@@ -186,8 +161,8 @@ fn unknown_arguments(
             .filter(|name| names().all(|known| known != *name))
         {
             let message = format!("`{{{name}}}` is not a parameter of {}", signature.path());
-            let finding = Diagnostic::new(section.code(), *span, message).available(names());
-            found.push(match nearest(name, names()) {
+            let finding = section.found.at(*span, message).available(names());
+            section.found.push(match nearest(name, names()) {
                 Some(near) => finding.help(format!("did you mean `{{{}}}`?", near.name)),
                 None => finding.help(format!(
                     "list it under `parameters`, or write `{{{{{name}}}}}` for literal braces"
@@ -198,69 +173,51 @@ fn unknown_arguments(
 }
 
 /// Warns about parameters that are never passed to the program.
-fn unused_parameters(
-    signature: &Signature,
-    words: &[(&Word, Span)],
-    section: &Section,
-    found: &mut Vec<Diagnostic>,
-) {
-    let parameters = signature
+fn unused_parameters(signature: &Signature, words: &[(&Word, Span)], section: &Section) {
+    let used = |name: &str| {
+        words
+            .iter()
+            .any(|(word, _)| word.arguments().any(|used| used == name))
+    };
+    let names = signature
         .parameters
         .iter()
         .map(|parameter| &*parameter.name);
-    for name in parameters {
-        if words
-            .iter()
-            .any(|(word, _)| word.arguments().any(|used| used == name))
-        {
-            continue;
-        }
-        let message = format!(
-            "the parameter `{name}` of {} is never passed to the program",
-            signature.path()
-        );
-        let mut finding = Diagnostic::new(section.code(), section.span(), message);
-        finding.severity = Severity::Warning;
-        found.push(finding.help(format!(
+    for name in names.filter(|name| !used(name)) {
+        let path = signature.path();
+        let message = format!("the parameter `{name}` of {path} is never passed to the program");
+        let help = format!(
             "add `{{{name}}}` to `arguments`, or use `input: stdin` to pass all arguments as JSON"
-        )));
+        );
+        section.found.warn(section.span(), message, help);
     }
 }
 
 /// Reads `limits: { time: 30s, output: 1MiB, memory: 512MiB }`.
-fn bounds(section: &Section, found: &mut Vec<Diagnostic>) -> Bounds {
+fn bounds(section: &Section) -> Bounds {
     let usual = Bounds::default();
-    let Some(node) = section.get("limits") else {
+    let Some(limits) = section.inner("limits", &["time", "output", "memory"]) else {
         return usual;
     };
-    let Some(limits) = Section::new("`limits`", node, &CONFIG_KEY, found) else {
-        return usual;
-    };
-    limits.expect_keys(
-        &["time", "output", "memory"],
-        &CONFIG_KEY,
-        Severity::Error,
-        found,
-    );
-    let mut size = |name: &str| {
-        let (node, text) = (limits.get(name)?, limits.text(name, found)?);
+    let size = |name: &str| {
+        let (node, text) = (limits.get(name)?, limits.text(name)?);
         let size = size(&text);
         if size.is_none() {
             let message =
                 format!("`{name}` of `limits` must be a size such as 64MiB, but is `{text}`");
-            limits.report(node.span, message, found);
+            limits.report(node.span, message);
         }
         size
     };
     let (output, memory) = (size("output"), size("memory"));
     let output = output.and_then(|bytes| usize::try_from(bytes).ok());
     let time = limits.get("time").and_then(|node| {
-        let length = limits.text("time", found)?;
+        let length = limits.text("time")?;
         let nanoseconds = parse_duration(&length).filter(|length| *length > 0);
         if nanoseconds.is_none() {
             let message =
                 format!("`time` of `limits` must be a duration such as 30s, but is `{length}`");
-            limits.report(node.span, message, found);
+            limits.report(node.span, message);
         }
         nanoseconds.map(saturating_duration)
     });

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, CONFIG_KEY, CONFIG_VARIABLE};
-use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::types::Effect;
 
@@ -16,7 +16,7 @@ use super::{Location, display_path};
 use crate::host::Host;
 use crate::tools::BUILT_IN;
 use crate::tools::a2a::AgentAddress;
-use crate::tools::app::section::Section;
+use crate::tools::app::section::{Mistakes, Section};
 use crate::tools::app::variables::{Variable, not_listed, unset_in};
 use crate::tools::app::{App, Findings};
 use crate::tools::mcp::{McpAddress, OAuth};
@@ -45,43 +45,18 @@ pub(super) fn all(
 ) -> (Vec<ServerSettings>, Vec<Arc<Program>>) {
     let mut taken: BTreeSet<Arc<str>> = apps.iter().map(|app| app.name.clone()).collect();
     let own = &root.join(Location::FILE);
-    let Listed {
-        servers,
-        programs,
-        apis,
-        documents,
-        ..
-    } = &mut read.listed;
-    *apis = fresh(
-        std::mem::take(apis),
-        |one| &one.api.name,
-        &mut taken,
-        own,
-        found,
-    );
-    found.append(documents);
-    let mut servers = fresh(
-        std::mem::take(servers),
-        |one| &one.name,
-        &mut taken,
-        own,
-        found,
-    );
-    let programs = fresh(
-        std::mem::take(programs),
-        |one| &one.name,
-        &mut taken,
-        own,
-        found,
-    );
-    let reader = ServerReader {
-        host,
-        root,
-        variables: &read.variables,
-    };
+    let listed = &mut read.listed;
+    let documents = std::mem::take(&mut listed.apis);
+    listed.apis = fresh(documents, |one| &one.api.name, &mut taken, own, found);
+    found.append(&mut listed.documents);
+    let own_servers = std::mem::take(&mut listed.servers);
+    let mut servers = fresh(own_servers, |one| &one.name, &mut taken, own, found);
+    let programs = std::mem::take(&mut listed.programs);
+    let programs = fresh(programs, |one| &one.name, &mut taken, own, found);
     for (path, _) in &read.server_files {
         let file = root.join(path);
-        let mut further = reader.file(&file, &mut read.listed.unset, found);
+        let unset = &mut read.listed.unset;
+        let mut further = ServerReader::file(&file, (host, root), &read.variables, unset, found);
         for server in &mut further {
             if let Some(classes) = read.listed.classes.remove(&*server.name) {
                 server.classes = classes;
@@ -156,29 +131,27 @@ pub(super) struct ServerReader<'a> {
     pub root: &'a Path,
     /// The names in `env`.
     pub variables: &'a BTreeSet<String>,
+    /// The variables that have been filled into the file.
+    pub filled: &'a [Variable],
+    pub found: &'a Mistakes,
 }
 
 impl ServerReader<'_> {
     /// Reads the entries under `tools` of `planrun.yaml`, after variables have been filled in. Entries with `classes`
     /// only are for servers that are defined in other files.
-    pub(super) fn listed(
-        &self,
-        node: &Node,
-        filled: &[Variable],
-        found: &mut Vec<Diagnostic>,
-    ) -> Listed {
+    pub(super) fn listed(&self, node: &Node) -> Listed {
         let Some(entries) = node.entries() else {
             let message = format!(
                 "`tools` must be a mapping from names, but is {}",
                 node.kind()
             );
-            found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
+            self.found.add(node.span, message);
             return Listed::default();
         };
         let mut listed = Listed::default();
         for entry in entries {
-            self.read_entry(entry, filled, &mut listed, found);
-            let unset = unset_in(&entry.value, filled);
+            self.read_entry(entry, &mut listed);
+            let unset = unset_in(&entry.value, self.filled);
             let unset = unset.or_else(|| self.unset_name(&entry.value));
             let unset = unset.map(|variable| (entry.name.as_str().into(), variable));
             listed.unset.extend(unset);
@@ -197,16 +170,10 @@ impl ServerReader<'_> {
     }
 
     /// Reads one entry.
-    fn read_entry(
-        &self,
-        entry: &Entry,
-        filled: &[Variable],
-        listed: &mut Listed,
-        found: &mut Vec<Diagnostic>,
-    ) {
+    fn read_entry(&self, entry: &Entry, listed: &mut Listed) {
         let name = &*entry.name;
         let what = format!("the tools `{name}`");
-        let Some(section) = Section::new(what, &entry.value, &CONFIG_KEY, found) else {
+        let Some(section) = Section::new(what, &entry.value, self.found) else {
             return;
         };
         let mut keys = KINDS.to_vec();
@@ -214,19 +181,18 @@ impl ServerReader<'_> {
         if section.get("openapi").is_some() {
             keys.extend(OPENAPI);
         }
-        section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
-        let classes = classes(&section, found);
+        section.expect_keys(&keys);
+        let classes = classes(&section);
         let sources = KINDS
             .iter()
             .filter_map(|kind| Some((*kind, section.get(kind)?)));
         let sources: Vec<(&str, &Node)> = sources.collect();
         match *sources {
             [] => drop(listed.classes.insert(name.to_owned(), classes)),
-            [(_, node)] if is_built_in(name, node, found) => {}
+            [(_, node)] if is_built_in(name, node, self.found) => {}
             [("openapi", _)] => {
                 let documents = &mut listed.documents;
-                let place = (&entry.value, filled);
-                let api = self.api((name, &section), place, &classes, (found, documents));
+                let api = self.api((name, &section), &entry.value, &classes, documents);
                 listed.apis.extend(api);
             }
             [("process", node)] => {
@@ -234,15 +200,15 @@ impl ServerReader<'_> {
                     let message =
                         "`classes` applies to tools of servers, but these belong to a program";
                     let help = "set `effect` of each tool instead";
-                    found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+                    self.found.explain(node.span, message, help);
                 }
-                let program = self.program(name, node, filled, found);
+                let program = self.program(name, node);
                 listed.programs.extend(program.map(Arc::new));
             }
             [(kind, node)] => {
                 let server = match kind {
-                    "a2a" => self.agent(name, node, filled, found),
-                    _ => self.server(name, node, filled, found),
+                    "a2a" => self.agent(name, node),
+                    _ => self.server(name, node),
                 };
                 let server = server.map(|server| ServerSettings { classes, ..server });
                 listed.servers.extend(server);
@@ -250,54 +216,48 @@ impl ServerReader<'_> {
             [(one, _), (other, _), ..] => {
                 let message = format!("the tools `{name}` have both `{one}` and `{other}`");
                 let help = "use a separate name for each of them";
-                found.push(Diagnostic::new(&CONFIG_KEY, entry.span, message).help(help));
+                self.found.explain(entry.span, message, help);
             }
         }
     }
 
-    pub(super) fn server(
-        &self,
-        name: &str,
-        node: &Node,
-        filled: &[Variable],
-        found: &mut Vec<Diagnostic>,
-    ) -> Option<ServerSettings> {
+    pub(super) fn server(&self, name: &str, node: &Node) -> Option<ServerSettings> {
         let what = format!("the MCP server `{name}`");
-        let section = Section::new(what.clone(), node, &CONFIG_KEY, found)?;
+        let section = Section::new(what.clone(), node, self.found)?;
         let mut known = MCP.to_vec();
         // Other programs write the arguments next to the command.
         known.push("args");
-        section.expect_keys(&known, &CONFIG_KEY, Severity::Warning, found);
-        if section.flag("disabled", found) {
+        section.prefer_keys(&known);
+        if section.flag("disabled") {
             return None;
         }
-        check_transport(&section, found);
-        let mut secrets = self.secrets(node, filled, found);
-        let environment = self.environment(&section, &mut secrets, found);
+        check_transport(&section);
+        let mut secrets = self.secrets(node);
+        let environment = self.environment(&section, &mut secrets);
         let address = match (section.get("command"), section.get("url")) {
             (Some(command), None) => McpAddress::Program {
-                command: command_of(command, &section, found)?,
+                command: command_of(command, &section)?,
                 context: ProgramContext {
                     root: self.root.to_owned(),
-                    folder: self.folder(&section, found),
+                    folder: self.folder(&section),
                     environment,
                 },
             },
             (None, Some(_)) => McpAddress::Url {
-                url: address(&section, "url", found)?,
-                headers: pairs(&section, "headers", found),
-                oauth: oauth(&section, found),
+                url: address(&section, "url")?,
+                headers: pairs(&section, "headers"),
+                oauth: oauth(&section),
             },
             (Some(_), Some(url)) => {
                 let message = format!("{what} has both a `command` and a `url`");
                 let help = "remove one of them";
-                found.push(Diagnostic::new(&CONFIG_KEY, url.span, message).help(help));
+                self.found.explain(url.span, message, help);
                 return None;
             }
             (None, None) => {
                 let message = format!("{what} has neither a `command` nor a `url`");
                 let help = "write `command: [PROGRAM, ARGUMENT…]` or `url: \"https://…\"`";
-                found.push(Diagnostic::new(&CONFIG_KEY, section.span(), message).help(help));
+                self.found.explain(section.span(), message, help);
                 return None;
             }
         };
@@ -305,48 +265,40 @@ impl ServerReader<'_> {
     }
 
     /// Reads an agent: an address, or a mapping with an address and headers.
-    fn agent(
-        &self,
-        name: &str,
-        node: &Node,
-        filled: &[Variable],
-        found: &mut Vec<Diagnostic>,
-    ) -> Option<ServerSettings> {
+    fn agent(&self, name: &str, node: &Node) -> Option<ServerSettings> {
         let what = format!("the agent `{name}`");
         let (url, headers) = if let Some(url) = node.text() {
-            (web_address(url, (&what, node.span), found)?, Vec::new())
+            (
+                web_address(url, (&what, node.span), self.found)?,
+                Vec::new(),
+            )
         } else {
-            let section = Section::new(what, node, &CONFIG_KEY, found)?;
-            section.expect_keys(&A2A, &CONFIG_KEY, Severity::Error, found);
-            let url = address(&section, "url", found)?;
-            (url, pairs(&section, "headers", found))
+            let section = Section::new(what, node, self.found)?;
+            section.expect_keys(&A2A);
+            let url = address(&section, "url")?;
+            (url, pairs(&section, "headers"))
         };
         let source = ToolSource::A2a(AgentAddress { url, headers });
-        let secrets = self.secrets(node, filled, found);
+        let secrets = self.secrets(node);
         Some(ServerSettings::new(name, source, secrets))
     }
 
     /// Returns the values of the variables that have been filled into a part of the file. Each is a credential, and is
     /// reported if it is not listed in `env`.
-    pub(super) fn secrets(
-        &self,
-        node: &Node,
-        filled: &[Variable],
-        found: &mut Vec<Diagnostic>,
-    ) -> Vec<String> {
-        let within = filled.iter().filter(|one| node.has_part_at(one.span));
+    pub(super) fn secrets(&self, node: &Node) -> Vec<String> {
+        let within = self.filled.iter().filter(|one| node.has_part_at(one.span));
         let secrets = within.filter_map(|variable| {
             let value = variable.value.clone()?;
             if !self.variables.contains(&variable.name) {
-                found.push(not_listed(&variable.name, variable.span));
+                self.found.push(not_listed(&variable.name, variable.span));
             }
             Some(value)
         });
         secrets.collect()
     }
 
-    pub(super) fn folder(&self, section: &Section, found: &mut Vec<Diagnostic>) -> PathBuf {
-        match section.text("cwd", found) {
+    pub(super) fn folder(&self, section: &Section) -> PathBuf {
+        match section.text("cwd") {
             Some(folder) => self.root.join(folder),
             None => self.root.to_owned(),
         }
@@ -357,16 +309,15 @@ impl ServerReader<'_> {
         &self,
         section: &Section,
         secrets: &mut Vec<String>,
-        found: &mut Vec<Diagnostic>,
     ) -> Vec<(String, String)> {
         let Some(names) = section.get("env").and_then(Node::items) else {
-            return pairs(section, "env", found);
+            return pairs(section, "env");
         };
         let mut environment = Vec::new();
         for node in names {
             let Some(name) = node.scalar() else { continue };
             if !self.variables.contains(&name) {
-                found.push(not_listed(&name, node.span));
+                self.found.push(not_listed(&name, node.span));
             }
             if let Some(value) = self.host.variable(&name) {
                 secrets.push(value.clone());
@@ -376,7 +327,8 @@ impl ServerReader<'_> {
                 let help = format!(
                     "set {name}, or remove it from `env`; if the program can do without it, write `env: {{ {name}: \"${{{name}:-}}\" }}`"
                 );
-                found.push(Diagnostic::new(&CONFIG_VARIABLE, node.span, message).help(help));
+                self.found
+                    .push(Diagnostic::new(&CONFIG_VARIABLE, node.span, message).help(help));
             }
         }
         environment
@@ -384,49 +336,41 @@ impl ServerReader<'_> {
 }
 
 /// Reads `command: [PROGRAM, ARGUMENT…]`, or a program with `args` next to it.
-pub(super) fn command_of(
-    node: &Node,
-    section: &Section,
-    found: &mut Vec<Diagnostic>,
-) -> Option<Vec<String>> {
+pub(super) fn command_of(node: &Node, section: &Section) -> Option<Vec<String>> {
     let nodes = match node.items() {
         Some(items) => items.iter().chain(&[]),
         None => std::slice::from_ref(node)
             .iter()
-            .chain(section.list("args", found)),
+            .chain(section.list("args")),
     };
     let mut command: Vec<String> = Vec::new();
     for node in nodes {
         let Some(word) = node.scalar() else {
-            let message = format!(
-                "a word of a command must be a string, but is {}",
-                node.kind()
+            let kind = node.kind();
+            section.report(
+                node.span,
+                format!("a word of a command must be a string, but is {kind}"),
             );
-            found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
             return None;
         };
         command.push(word);
     }
     if command.is_empty() {
-        section.report(node.span, "`command` is empty".to_owned(), found);
+        section.report(node.span, "`command` is empty");
         return None;
     }
     Some(command)
 }
 
 /// Reads the web address under a key.
-pub(super) fn address(section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
-    let text = section.required(key, found)?;
+pub(super) fn address(section: &Section, key: &str) -> Option<String> {
+    let text = section.required(key)?;
     let span = section.get(key).map_or(section.span(), |node| node.span);
-    web_address(&text, (&format!("`{key}`"), span), found)
+    web_address(&text, (&format!("`{key}`"), span), section.found)
 }
 
 /// Returns the text if it is a web address.
-fn web_address(
-    text: &str,
-    (what, span): (&str, Span),
-    found: &mut Vec<Diagnostic>,
-) -> Option<String> {
+fn web_address(text: &str, (what, span): (&str, Span), found: &Mistakes) -> Option<String> {
     let problem = match reqwest::Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
             return Some(text.to_owned());
@@ -436,29 +380,26 @@ fn web_address(
     };
     // The text itself is left out, because variables may have put credentials into it.
     let message = format!("{what} is not an HTTP or HTTPS URL: {problem}");
-    found.push(Diagnostic::new(&CONFIG_KEY, span, message));
+    found.add(span, message);
     None
 }
 
 /// Warns of a transport that is not implemented.
-fn check_transport(section: &Section, found: &mut Vec<Diagnostic>) {
+fn check_transport(section: &Section) {
     let Some(node) = section.get("type") else {
         return;
     };
     let transport = node.scalar().unwrap_or_default();
     if !TRANSPORTS.contains(&&*transport) {
         let message = format!("planrun does not speak the transport `{transport}` of MCP");
-        let mut finding = Diagnostic::new(&CONFIG_KEY, node.span, message);
-        finding.severity = Severity::Warning;
-        found.push(finding.help(format!(
-            "if the server has another address for one of {}, write that one",
-            TRANSPORTS.join(", ")
-        )));
+        let known = TRANSPORTS.join(", ");
+        let help = format!("if the server has another address for one of {known}, write that one");
+        section.found.warn(node.span, message, help);
     }
 }
 
 /// Reports a name that is a built-in namespace, and returns true for it.
-pub(super) fn is_built_in(name: &str, node: &Node, found: &mut Vec<Diagnostic>) -> bool {
+pub(super) fn is_built_in(name: &str, node: &Node, found: &Mistakes) -> bool {
     let is_built_in = BUILT_IN.contains(&name);
     if is_built_in {
         let message = format!("`{name}` is a built-in namespace of planrun");
@@ -469,62 +410,46 @@ pub(super) fn is_built_in(name: &str, node: &Node, found: &mut Vec<Diagnostic>) 
 }
 
 /// Reads `auth: oauth`, or `auth: { oauth: { client: ID, secret: TEXT, scopes: [SCOPE…] } }`.
-fn oauth(section: &Section, found: &mut Vec<Diagnostic>) -> Option<OAuth> {
+fn oauth(section: &Section) -> Option<OAuth> {
     let node = section.get("auth")?;
     if node.scalar().as_deref() == Some("oauth") {
         return Some(OAuth::default());
     }
     let Some(written) = node.get("oauth") else {
-        let message = "`auth` must be `oauth`".to_owned();
+        let message = "`auth` must be `oauth`";
         let help = "put a fixed token into `headers: { Authorization: \"Bearer ${NAME}\" }`";
-        found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+        section.found.explain(node.span, message, help);
         return None;
     };
-    let own = Section::new("`oauth`", written, &CONFIG_KEY, found)?;
-    let keys = ["client", "secret", "scopes"];
-    own.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
-    let scopes = own.texts("scopes", found).into_iter();
+    let own = Section::new("`oauth`", written, section.found)?;
+    own.expect_keys(&["client", "secret", "scopes"]);
+    let scopes = own.texts("scopes").into_iter();
     Some(OAuth {
-        client: own.text("client", found),
-        secret: own.text("secret", found),
+        client: own.text("client"),
+        secret: own.text("secret"),
         scopes: scopes.map(|(scope, _)| scope).collect(),
     })
 }
 
 /// Reads a mapping from names to texts.
-fn pairs(section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Vec<(String, String)> {
-    let Some(node) = section.get(key) else {
-        return Vec::new();
-    };
-    let Some(entries) = node.entries() else {
-        section.report(
-            node.span,
-            format!("`{key}` must be a mapping, but is {}", node.kind()),
-            found,
-        );
-        return Vec::new();
-    };
+fn pairs(section: &Section, key: &str) -> Vec<(String, String)> {
+    let entries = section.entries(key, &format!("`{key}`"));
     let pairs = entries.iter().filter_map(|entry| {
-        let value = entry.value.scalar();
+        let (value, name) = (entry.value.scalar(), &entry.name);
         if value.is_none() {
-            let message = format!(
-                "`{}` must be a string, but is {}",
-                entry.name,
-                entry.value.kind()
-            );
-            section.report(entry.value.span, message, found);
+            let message = format!("`{name}` must be a string, but is {}", entry.value.kind());
+            section.report(entry.value.span, message);
         }
-        Some((entry.name.clone(), value?))
+        Some((name.clone(), value?))
     });
     pairs.collect()
 }
 
 /// Reads `classes: { TOOL: CLASS }`, the effect classes that the project assigns to tools.
-fn classes(section: &Section, found: &mut Vec<Diagnostic>) -> BTreeMap<String, Effect> {
-    let written = pairs(section, "classes", found);
+fn classes(section: &Section) -> BTreeMap<String, Effect> {
     let node = section.get("classes");
     let mut classes = BTreeMap::new();
-    for (tool, class) in written {
+    for (tool, class) in pairs(section, "classes") {
         if let Some(effect) = Effect::find(&class) {
             classes.insert(tool, effect);
             continue;
@@ -533,7 +458,7 @@ fn classes(section: &Section, found: &mut Vec<Diagnostic>) -> BTreeMap<String, E
         let names = Effect::ALL.map(Effect::name).join(", ");
         let message =
             format!("`{class}` of {tool} is not an effect class; the classes are {names}");
-        section.report(span, message, found);
+        section.report(span, message);
     }
     classes
 }

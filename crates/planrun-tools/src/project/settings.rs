@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use planrun_lang::diag::codes::contracts::{CONFIG_KEY, NOT_YET};
 use planrun_lang::diag::render::Language;
-use planrun_lang::diag::{Diagnostic, Severity, codes};
+use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::permission::Grant;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::settings::{ALLOW, POLICY, RETRY, Settings as Table, Takes};
@@ -17,9 +17,9 @@ use super::agent_types::{AgentTypes, agent_types};
 use super::models::{ModelList, models};
 use super::servers::{Listed, ServerReader};
 use crate::host::Host;
-use crate::tools::app::section::Section;
+use crate::tools::app::section::{Mistakes, Section};
 use crate::tools::app::variables;
-use planrun_lang::yaml::{self, Content, Node};
+use planrun_lang::yaml::{self, Content, Entry, Node};
 
 /// The keys of the file.
 const KEYS: [&str; 16] = [
@@ -96,13 +96,11 @@ pub(super) struct Read {
 pub(super) fn read(
     source: &SourceFile,
     (host, root): (&dyn Host, &Path),
-    found: &mut Vec<Diagnostic>,
+    found: &Mistakes,
 ) -> Result<Read, Fault> {
     let mut node = yaml::parse(source.text()).map_err(|problem| {
-        Fault::new(
-            problem.span,
-            format!("this is not valid YAML: {}", problem.message),
-        )
+        let message = format!("this is not valid YAML: {}", problem.message);
+        Fault::new(problem.span, message)
     })?;
     if node.content == Content::Null {
         return Ok(Read::default());
@@ -111,57 +109,54 @@ pub(super) fn read(
     let section = section("planrun.yaml", &node, &KEYS, found)?;
     warn_reserved_keys(&node, found);
     let part = |name: &str| section.get(name);
-    let apps = part("apps").map(|node| texts(node, "apps")).transpose()?;
+    let apps = texts(&section, "apps")?;
     let allow = part("allow").map(|node| allow(node, found)).transpose()?;
-    let policy = part("policy").map(|node| policy(node, found)).transpose()?;
-    let limits = part("limits").map(|node| limits(node, found)).transpose()?;
-    let retry = part("retry").map(|node| retry(node, found)).transpose()?;
-    let confirm = part("confirm")
-        .map(|node| texts(node, "confirm"))
-        .transpose()?;
-    let confirm = confirm.into_iter().flatten().map(|(tool, _)| tool);
-    let check = part("check").map(|node| check(node, found)).transpose()?;
+    let policy = part("policy").map(|node| policy(node, found));
+    let policy = policy.transpose()?.unwrap_or_default();
+    let limits = part("limits").map(|node| limits(node, found));
+    let limits = limits.transpose()?.unwrap_or_default();
+    let retry = part("retry").map(|node| retry(node, found));
+    let retry = retry.transpose()?.unwrap_or_default();
+    let confirm = plain_texts(&section, "confirm")?;
+    let check = part("check").map(|node| check(node, found));
+    let check = check.transpose()?.unwrap_or_default();
     let language = part("language").and_then(|node| language(node, found));
-    let server_files = part("mcp").map(|node| texts(node, "mcp")).transpose()?;
-    let variables = part("env").map(|node| texts(node, "env")).transpose()?;
-    let variables = variables.into_iter().flatten().map(|(name, _)| name);
-    let variables: BTreeSet<String> = variables.collect();
+    let server_files = texts(&section, "mcp")?.unwrap_or_default();
+    let variables = BTreeSet::from_iter(plain_texts(&section, "env")?);
     let reader = ServerReader {
         host,
         root,
         variables: &variables,
+        filled: &filled,
+        found,
     };
     let models = part("models").map(|node| models(node, (&variables, &filled), found));
     let models = models.unwrap_or_default();
     let agents = agent_types((part("agents"), part("tool_sets")), &models, found);
-    let listed = part("tools").map(|node| reader.listed(node, &filled, found));
+    let listed = part("tools").map(|node| reader.listed(node));
     Ok(Read {
         settings: Settings {
             allow,
-            policy: policy.unwrap_or_default(),
-            limits: limits.unwrap_or_default(),
-            retry: retry.unwrap_or_default(),
-            confirm: confirm.collect(),
-            check: check.unwrap_or_default(),
+            policy,
+            limits,
+            retry,
+            confirm,
+            check,
             models,
             agents: Arc::new(agents),
             language,
         },
         apps,
         listed: listed.unwrap_or_default(),
-        server_files: server_files.unwrap_or_default(),
+        server_files,
         variables,
     })
 }
 
 /// Warns about reserved keys.
-fn warn_reserved_keys(node: &Node, found: &mut Vec<Diagnostic>) {
-    for entry in node
-        .entries()
-        .unwrap_or_default()
-        .iter()
-        .filter(|entry| RESERVED_KEYS.contains(&entry.name.as_str()))
-    {
+fn warn_reserved_keys(node: &Node, found: &Mistakes) {
+    let entries = node.entries().unwrap_or_default().iter();
+    for entry in entries.filter(|entry| RESERVED_KEYS.contains(&&*entry.name)) {
         let message = format!("`{}` in planrun.yaml is not supported yet", entry.name);
         let finding = Diagnostic::new(&NOT_YET, entry.span, message);
         found.push(finding.help("remove it for now: it has no effect"));
@@ -173,49 +168,50 @@ fn section<'a>(
     what: &str,
     node: &'a Node,
     keys: &[&str],
-    found: &mut Vec<Diagnostic>,
+    found: &'a Mistakes,
 ) -> Result<Section<'a>, Fault> {
-    let Some(section) = Section::new(what, node, &CONFIG_KEY, &mut Vec::new()) else {
-        return Err(Fault::new(
+    let fault = || {
+        Fault::new(
             node.span,
             format!("{what} must be a mapping, but is {}", node.kind()),
-        ));
+        )
     };
-    section.expect_keys(keys, &CONFIG_KEY, Severity::Error, found);
+    node.entries().ok_or_else(fault)?;
+    let section = Section::new(what, node, found).ok_or_else(fault)?;
+    section.expect_keys(keys);
     Ok(section)
 }
 
-/// Reads a list of texts, or a single text.
-fn texts(node: &Node, what: &str) -> Result<Vec<(String, Span)>, Fault> {
-    let text = |node: &Node| node.scalar().map(|text| (text, node.span));
-    if let Some(one) = text(node) {
-        return Ok(vec![one]);
-    }
+/// Reads the list of texts, or the single text, under a key.
+fn texts(section: &Section, name: &str) -> Result<Option<Vec<(String, Span)>>, Fault> {
+    let text = |node: &Node| Some((node.scalar()?, node.span));
     let wrong = |node: &Node| {
+        let kind = node.kind();
         Fault::new(
             node.span,
-            format!(
-                "`{what}` must be a list of strings, but this is {}",
-                node.kind()
-            ),
+            format!("`{name}` must be a list of strings, but this is {kind}"),
         )
     };
-    let items = node.items().ok_or_else(|| wrong(node))?;
-    items
-        .iter()
-        .map(|item| text(item).ok_or_else(|| wrong(item)))
-        .collect()
+    let Some(node) = section.get(name) else {
+        return Ok(None);
+    };
+    if let Some(one) = text(node) {
+        return Ok(Some(vec![one]));
+    }
+    let items = node.items().ok_or_else(|| wrong(node))?.iter();
+    let read = items.map(|item| text(item).ok_or_else(|| wrong(item)));
+    read.collect::<Result<_, _>>().map(Some)
 }
 
-fn allow(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Grant, Fault> {
+/// Reads a list like [`texts`], without its spans; empty if the key is missing.
+fn plain_texts(section: &Section, name: &str) -> Result<Vec<String>, Fault> {
+    let texts = texts(section, name)?.into_iter().flatten();
+    Ok(texts.map(|(text, _)| text).collect())
+}
+
+fn allow(node: &Node, found: &Mistakes) -> Result<Grant, Fault> {
     let section = settings_section("`allow`", node, &ALLOW, found)?;
-    let list = |name: &str| match section.get(name) {
-        Some(node) => Ok(texts(node, name)?
-            .into_iter()
-            .map(|(text, _)| text)
-            .collect()),
-        None => Ok(Vec::new()),
-    };
+    let list = |name: &str| plain_texts(&section, name);
     Ok(Grant {
         net: list("net")?,
         read: list("read")?,
@@ -227,13 +223,13 @@ fn allow(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Grant, Fault> {
     })
 }
 
-fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>, Fault> {
+fn policy(node: &Node, found: &Mistakes) -> Result<Map<String, Json>, Fault> {
     settings_section("`policy`", node, &POLICY, found)?;
     Ok(known_settings(node, &POLICY))
 }
 
 /// Reads `limits: { calls: 500, time: 1h, memory: 512MiB, cost: 5 }`.
-fn limits(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>, Fault> {
+fn limits(node: &Node, found: &Mistakes) -> Result<Map<String, Json>, Fault> {
     let section = section("`limits`", node, &LIMITS, found)?;
     let limit = |name: &str| Some((name.to_owned(), section.get(name)?.to_json()));
     Ok(LIMITS.into_iter().filter_map(limit).collect())
@@ -244,7 +240,7 @@ fn settings_section<'a>(
     what: &str,
     node: &'a Node,
     table: &Table,
-    found: &mut Vec<Diagnostic>,
+    found: &'a Mistakes,
 ) -> Result<Section<'a>, Fault> {
     let names: Vec<&str> = table.names().collect();
     let whole = section(what, node, &names, found)?;
@@ -278,28 +274,22 @@ fn retain_known(settings: &mut Map<String, Json>, table: &Table) {
 
 /// Reads `retry: { access.*: { attempts: 3, on: [transient, tool.failed] } }`.
 #[expect(clippy::type_complexity, reason = "a list of pairs")]
-fn retry(
-    node: &Node,
-    found: &mut Vec<Diagnostic>,
-) -> Result<Vec<(String, Map<String, Json>)>, Fault> {
-    let Some(entries) = node.entries() else {
-        let message = format!(
-            "`retry` must be a mapping from tools to settings, but is {}",
-            node.kind()
-        );
-        return Err(Fault::new(node.span, message));
-    };
-    let mut retries = Vec::new();
-    for entry in entries {
+fn retry(node: &Node, found: &Mistakes) -> Result<Vec<(String, Map<String, Json>)>, Fault> {
+    let entries = node.entries().ok_or_else(|| {
+        let kind = node.kind();
+        let message = format!("`retry` must be a mapping from tools to settings, but is {kind}");
+        Fault::new(node.span, message)
+    })?;
+    let one = |entry: &Entry| {
         let what = format!("`retry` of {}", entry.name);
         settings_section(&what, &entry.value, &RETRY, found)?;
-        retries.push((entry.name.clone(), known_settings(&entry.value, &RETRY)));
-    }
-    Ok(retries)
+        Ok((entry.name.clone(), known_settings(&entry.value, &RETRY)))
+    };
+    entries.iter().map(one).collect()
 }
 
 /// Reads `language: zh`.
-fn language(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Language> {
+fn language(node: &Node, found: &Mistakes) -> Option<Language> {
     let written = node.scalar().unwrap_or_else(|| node.kind().to_owned());
     let language = Language::find(&written);
     if language.is_none() {
@@ -308,20 +298,20 @@ fn language(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Language> {
             "`language` must be one of {}, but is `{written}`",
             words.map(|word| format!("`{word}`")).join(", ")
         );
-        let finding = Diagnostic::new(&CONFIG_KEY, node.span, message);
         let otherwise = "set the language of observations, summaries and questions; diagnostics and plans are not translated";
-        found.push(finding.suggest(&written, words, otherwise));
+        found.push(
+            found
+                .at(node.span, message)
+                .suggest(&written, words, otherwise),
+        );
     }
     language
 }
 
-fn check(node: &Node, found: &mut Vec<Diagnostic>) -> Result<CheckSettings, Fault> {
+fn check(node: &Node, found: &Mistakes) -> Result<CheckSettings, Fault> {
     let section = section("`check`", node, &["deny", "allow", "enable"], found)?;
-    let mut codes = |name: &str, extra: Option<&'static str>| {
-        let Some(node) = section.get(name) else {
-            return Ok(Vec::new());
-        };
-        let mut listed = texts(node, name)?;
+    let codes = |name: &str, extra: Option<&'static str>| {
+        let mut listed = texts(&section, name)?.unwrap_or_default();
         listed.retain(|(code, span)| {
             let known = extra == Some(code) || codes::find(code).is_some();
             if !known {

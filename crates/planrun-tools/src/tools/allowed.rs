@@ -12,10 +12,8 @@ use super::{
 };
 use crate::host::Host;
 
-/// Checks whether a plan may call the tool, model or agent that a signature describes.
-///
-/// # Errors
-/// Returns a denial that names what to allow.
+/// Checks whether a plan may call the tool, model or agent that a signature describes. Fails with a denial that names
+/// what to allow.
 pub fn may_call(permissions: &Permissions, signature: &Signature) -> Result<(), Denial> {
     let (namespace, name) = (&*signature.namespace, &*signature.name);
     match signature.kind {

@@ -89,7 +89,6 @@ impl Catalog {
 
     /// Creates a catalog of the built-in tools, which may reach what `permissions` allow. Relative paths start from
     /// `root`.
-    #[must_use]
     pub fn new(host: Arc<dyn Host>, root: PathBuf, permissions: &Arc<Permissions>) -> Self {
         let client = HttpClient::default();
         let credentials = Credentials::default();
@@ -318,7 +317,6 @@ impl Catalog {
     }
 
     /// Returns the tool with this name in this namespace.
-    #[must_use]
     pub fn tool(&self, namespace: &str, name: &str) -> Option<&Tool> {
         self.namespaces
             .get(namespace)?
@@ -333,14 +331,12 @@ impl Catalog {
     }
 
     /// Returns the transport for `infer`, if there are models. Credentials are redacted in its answers.
-    #[must_use]
     pub fn model(&self) -> Option<Arc<dyn Transport>> {
         Some(self.credentials.guard(self.prompts.as_ref()?.model()))
     }
 
     /// Returns why a prompt cannot be answered, as far as the project's configuration shows; `None` if no reason is
     /// known or `called` is not a prompt.
-    #[must_use]
     pub fn refuses_prompt(&self, called: &Signature, model: Option<&str>) -> Option<String> {
         let prompts = || self.prompts.as_ref()?.refusal(model);
         match called.kind {
@@ -377,7 +373,6 @@ impl Catalog {
     }
 
     /// Returns the contracts that plans are checked against.
-    #[must_use]
     pub fn tools(&self) -> Tools {
         let mut tools = Tools::default();
         for (namespace, all) in &self.namespaces {
@@ -400,7 +395,6 @@ impl Catalog {
     }
 
     /// Returns the credentials that its tools send, which must be redacted.
-    #[must_use]
     pub fn secrets(&self) -> Redactor {
         self.credentials.known()
     }

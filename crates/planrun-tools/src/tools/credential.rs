@@ -1,8 +1,9 @@
 //! Redacts the credentials that tools send in what they answer.
 
 use std::borrow::Cow;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::secrets::Redactor;
 
@@ -26,18 +27,12 @@ impl Credentials {
 
     /// Adds credentials.
     pub(super) fn join(&self, others: &Redactor) {
-        self.known
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .join(others);
+        self.known.write().join(others);
     }
 
     /// Returns the credentials that are known so far.
     pub(super) fn known(&self) -> Redactor {
-        self.known
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.known.read().clone()
     }
 
     /// Wraps a transport so that credentials in everything it returns are redacted.
@@ -50,13 +45,13 @@ impl Credentials {
 
     /// Returns a text without the credentials.
     pub(super) fn redacted(&self, text: &str) -> String {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         known.text(text).into_owned()
     }
 
     /// Redacts a text that is reported during a call.
     fn clean_text(&self, text: &mut String) {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         if let Cow::Owned(clean) = known.text(text) {
             *text = clean;
         }
@@ -64,7 +59,7 @@ impl Credentials {
 
     /// Redacts the outcome of a call before it becomes a value, an event or a message.
     fn clean(&self, outcome: CallOutcome) -> CallOutcome {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         if known.is_empty() {
             return outcome;
         }

@@ -7,13 +7,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{
-    Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation,
-};
+use planrun_lang::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Type};
 use planrun_lang::value::Value;
 
 use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::Host;
+use crate::tools::invalid_arguments;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// Maximum size of a file that is read, in bytes.
@@ -132,10 +131,7 @@ impl FileAccess {
         value.map(Answer::Value)
     }
 
-    /// Reads the text of a file.
-    ///
-    /// # Errors
-    /// Returns a denial, or the reason why the file cannot be read.
+    /// Reads the text of a file. Fails with a denial, or the reason why the file cannot be read.
     pub fn read(&self, written: &str) -> Result<String, CallError> {
         let path = self.existing(written)?;
         let text = self.host.read_bounded(&path, MAX_FILE_BYTES);
@@ -173,10 +169,7 @@ impl FileAccess {
     }
 
     /// Returns the canonical path of a file that may be read. A path is denied whether it exists or not, so that
-    /// denials do not reveal which files exist.
-    ///
-    /// # Errors
-    /// Returns a denial, or that the file does not exist.
+    /// denials do not reveal which files exist. Fails with a denial, or that the file does not exist.
     pub fn existing(&self, written: &str) -> Result<PathBuf, CallError> {
         let local = local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = self.root.join(&*local);
@@ -195,16 +188,12 @@ impl FileAccess {
     }
 
     /// Returns the canonical path of a file that may be written: its own, or one below the canonical path of its folder
-    /// if it does not exist yet.
-    ///
-    /// # Errors
-    /// Returns a denial.
+    /// if it does not exist yet. Fails with a denial.
     pub fn writable(&self, written: &str) -> Result<PathBuf, CallError> {
         let local = local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = reached_file(&*self.host, &self.root, written, true);
-        let path = path.ok_or_else(|| {
-            invalid_arguments(&format!("{written} is not a file on this machine"))
-        })?;
+        let path = path
+            .ok_or_else(|| invalid_arguments(format!("{written} is not a file on this machine")))?;
         let check = |path: &Path| self.permissions.write(path, written);
         check(&path).map_err(|denial| self.of_link(denial, &local, &path, &check))?;
         Ok(path)
@@ -253,14 +242,9 @@ fn failed(message: &str, sent: Sent) -> CallError {
 }
 
 fn elsewhere(written: &str) -> CallError {
-    invalid_arguments(&format!(
+    invalid_arguments(format!(
         "{written} is not the address of a file on this machine; write a path, or `file:///…`"
     ))
-}
-
-fn invalid_arguments(message: &str) -> CallError {
-    let class = ErrorClass::Validation(Validation::Arguments);
-    CallError::new(class, message, Sent::No)
 }
 
 fn signature(

@@ -16,26 +16,20 @@ pub struct ProjectLimit {
 
 impl ProjectLimit {
     /// Creates the limit of an `allow`; `None` permits everything, and an invalid one permits nothing.
-    #[must_use]
     pub fn new(allow: Option<Result<Permissions, PermissionError>>) -> Self {
         Self {
             allow: allow.map(|permissions| permissions.map(Arc::new)),
         }
     }
 
-    /// Checks whether requests may be sent to an address.
-    ///
-    /// # Errors
-    /// Returns the reason why not, with what to add to planrun.yaml.
+    /// Checks whether requests may be sent to an address. Fails with the reason why not, with what to add to
+    /// planrun.yaml.
     pub fn url(&self, url: &Url) -> Result<(), String> {
         let place = url.authority().rsplit('@').next().unwrap_or_default();
         self.check("net", place, |permissions| permissions.net(url).is_ok())
     }
 
-    /// Checks whether a program may be run.
-    ///
-    /// # Errors
-    /// Returns the reason why not, with what to add to planrun.yaml.
+    /// Checks whether a program may be run. Fails with the reason why not, with what to add to planrun.yaml.
     pub fn program(&self, program: &ReachedProgram) -> Result<(), String> {
         let permits = |permissions: &Permissions| permissions.run(program).is_ok();
         self.check("run", program.written(), permits)
@@ -68,7 +62,6 @@ impl ProjectLimit {
     }
 
     /// Returns an HTTP client that resolves only permitted addresses.
-    #[must_use]
     pub fn client(&self) -> HttpClient {
         self.permissions()
             .map_or_else(HttpClient::default, |permissions| {

@@ -80,7 +80,6 @@ impl Reach {
 
 impl RequiredPermission {
     /// Returns the permission that a call with these arguments needs. Relative paths start from `root`.
-    #[must_use]
     pub fn of(
         signature: &Signature,
         origin: Origin,
@@ -117,7 +116,6 @@ impl RequiredPermission {
     }
 
     /// Returns the setting of `allow` for this permission, and the entry for this call; `None` if no setting covers it.
-    #[must_use]
     pub fn setting(&self) -> Option<(&'static str, String)> {
         match self {
             Self::Net(url) => Some(("net", super::http::display_url(url))),
@@ -128,10 +126,7 @@ impl RequiredPermission {
         }
     }
 
-    /// Checks that the permission is granted.
-    ///
-    /// # Errors
-    /// Returns the error that the call fails with.
+    /// Checks that the permission is granted. Fails with the error that the call fails with.
     pub fn check(&self, permissions: &Permissions) -> Result<(), CallError> {
         match self {
             Self::Nothing => Ok(()),

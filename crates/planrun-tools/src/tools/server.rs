@@ -26,17 +26,11 @@ pub trait Server: Send + Sync {
     /// The name that the project gives it, which is the namespace of its tools.
     fn name(&self) -> &Arc<str>;
 
-    /// Returns the tools that it offers now.
-    ///
-    /// # Errors
-    /// Returns an error if it cannot be reached or does not list its tools.
+    /// Returns the tools that it offers now. Returns an error if it cannot be reached or does not list its tools.
     fn offered(&self) -> BoxFuture<'_, Result<OfferedServer, ServerError>>;
 
     /// Returns the current description of one tool; `None` if it does not offer the tool. The server is queried once
-    /// per connection, and again after it has reported that its tools changed.
-    ///
-    /// # Errors
-    /// See [`Self::offered`].
+    /// per connection, and again after it has reported that its tools changed. Fails like [`Self::offered`].
     fn current<'a>(
         &'a self,
         tool: &'a str,
@@ -108,10 +102,7 @@ impl ServerError {
 }
 
 impl PinnedTool {
-    /// Compares the pinned contract with the server's current one.
-    ///
-    /// # Errors
-    /// Returns an error if the server cannot be queried.
+    /// Compares the pinned contract with the server's current one. Returns an error if the server cannot be queried.
     pub async fn change(&self, server: &dyn Server) -> Result<Change, ServerError> {
         let Signature {
             namespace, name, ..
@@ -123,10 +114,8 @@ impl PinnedTool {
         Ok(pinned.change(now.as_deref()))
     }
 
-    /// Checks that calls that are valid under the pinned contract are still valid.
-    ///
-    /// # Errors
-    /// Returns `denied.contract` if they may not be, or the error of the step if the server cannot be reached.
+    /// Checks that calls that are valid under the pinned contract are still valid. Fails with `denied.contract` if they
+    /// may not be, or the error of the step if the server cannot be reached.
     pub async fn check_contract(&self, server: &dyn Server) -> Result<(), CallError> {
         match self.change(server).await {
             Ok(Change::None | Change::Documentation | Change::Compatible) => Ok(()),
@@ -145,7 +134,6 @@ impl PinnedTool {
 
 impl DeniedServer {
     /// Creates a server with this name and the reason for the denial in one sentence.
-    #[must_use]
     pub fn new(name: Arc<str>, why: String) -> Self {
         Self { name, why }
     }

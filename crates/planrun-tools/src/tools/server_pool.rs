@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -29,7 +30,6 @@ pub struct Fingerprint(blake3::Hash);
 
 impl Fingerprint {
     /// Returns the hash of these settings.
-    #[must_use]
     pub fn of(settings: &impl Hash) -> Self {
         let mut digest = Digest(blake3::Hasher::new());
         settings.hash(&mut digest);
@@ -63,7 +63,7 @@ impl ServerPool {
         settings: Fingerprint,
         open: impl FnOnce() -> Arc<dyn Server>,
     ) -> Arc<dyn Server> {
-        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut servers = self.servers.lock();
         if let Some(known) = servers.get(name)
             && known.settings == settings
         {
@@ -85,7 +85,7 @@ impl ServerPool {
     /// Disconnects all servers concurrently. A later call connects again.
     pub async fn close(&self) {
         let servers: Vec<Arc<dyn Server>> = {
-            let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+            let servers = self.servers.lock();
             servers.values().map(|one| one.server.clone()).collect()
         };
         let mut closing = JoinSet::new();

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use planrun_lang::builtins::refused_argument;
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, Validation};
+use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type};
 use planrun_lang::value::{Value, saturating_duration};
 
 use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::{Host, runtime_now, sleep_until};
+use crate::tools::invalid_arguments;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// One tool of the namespace.
@@ -149,8 +150,7 @@ fn failure(arguments: &Value) -> CallError {
     let Some(class) = written.as_str().and_then(ErrorClass::find) else {
         let refused = refused_argument(("sys", "fail"), "class", written);
         let message = refused.unwrap_or_else(|| "the class is missing".to_owned());
-        let class = ErrorClass::Validation(Validation::Arguments);
-        return CallError::new(class, message, Sent::No);
+        return invalid_arguments(message);
     };
     let sent = match text("sent") {
         Some("no") => Sent::No,

@@ -50,10 +50,8 @@ impl fmt::Debug for Request {
 }
 
 impl Request {
-    /// Checks that the call is new, for transports that do not support handles.
-    ///
-    /// # Errors
-    /// Returns the error for a call with a handle: it was sent before and must not be sent again.
+    /// Checks that the call is new, for transports that do not support handles. Fails with the error for a call with a
+    /// handle: it was sent before and must not be sent again.
     pub fn require_no_handle(&self) -> Result<(), CallError> {
         if self.handle.is_none() {
             return Ok(());
@@ -88,10 +86,8 @@ pub trait Transport: Send + Sync {
     /// credentials. Adds nothing for tools that are the same for every user.
     fn identify(&self, _identity: &mut Identity) {}
 
-    /// Returns the contracts that it offers now. They may change while a program runs.
-    ///
-    /// # Errors
-    /// Returns an error if the called service cannot be reached or its answer is invalid.
+    /// Returns the contracts that it offers now. They may change while a program runs. Returns an error if the called
+    /// service cannot be reached or its answer is invalid.
     fn describe(&self) -> BoxFuture<'_, Described>;
 }
 
@@ -106,7 +102,6 @@ pub fn begin_call(transport: &dyn Transport, request: Request) -> Conversation {
 pub struct Identity(blake3::Hasher);
 
 impl Identity {
-    #[must_use]
     pub fn new(key: &[u8; 32]) -> Self {
         Self(blake3::Hasher::new_keyed(key))
     }
@@ -124,7 +119,6 @@ impl Identity {
         }
     }
 
-    #[must_use]
     pub fn hash(&self) -> [u8; 32] {
         *self.0.finalize().as_bytes()
     }

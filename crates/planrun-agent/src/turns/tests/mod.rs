@@ -8,9 +8,10 @@ mod tools;
 
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_core::journal::SubmittedAnswer;
 use planrun_core::run::Asking;
 use planrun_lang::call::{Answer, CallError};
@@ -61,10 +62,7 @@ impl Transport for RecordingTool {
         }
         let name = request.signature.name.clone();
         let arguments = request.arguments.to_json();
-        self.calls
-            .lock()
-            .unwrap()
-            .push(format!("{name} {arguments}"));
+        self.calls.lock().push(format!("{name} {arguments}"));
         let meeting = self.meeting.clone();
         Conversation::from_future(async move {
             let answer = match &*name {
@@ -99,10 +97,7 @@ struct FixedAsker {
 
 impl Asker for FixedAsker {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<SubmittedAnswer>> + Send>> {
-        self.asked
-            .lock()
-            .unwrap()
-            .push(asking.question.text.to_string());
+        self.asked.lock().push(asking.question.text.to_string());
         let given = SubmittedAnswer {
             path: asking.path,
             value: self.value.clone(),
@@ -211,7 +206,7 @@ impl Bench {
     }
 
     fn called(&self) -> Vec<String> {
-        self.calls.lock().unwrap().clone()
+        self.calls.lock().clone()
     }
 
     /// Returns the bodies of the requests that the model received.

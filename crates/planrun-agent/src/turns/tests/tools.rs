@@ -15,7 +15,7 @@ async fn a_long_chain_is_a_plan_and_costs_one_turn() {
         panic!("{outcome:?}")
     };
     assert!(result.contains(r#"["closed 1","closed 2"]"#), "{result}");
-    assert_eq!((outcome.rounds, bench.asked.lock().unwrap().len()), (2, 1));
+    assert_eq!((outcome.rounds, bench.asked.lock().len()), (2, 1));
 }
 
 #[tokio::test]

@@ -124,7 +124,6 @@ impl Default for Lock {
 
 impl LockedTool {
     /// Pins what a server declares. The claimed effect is not accepted yet.
-    #[must_use]
     pub fn new(offered: OfferedTool) -> Self {
         Self {
             accepted: false,
@@ -135,25 +134,21 @@ impl LockedTool {
     }
 
     /// The effect class of the tool, which depends on whether its claim was accepted.
-    #[must_use]
     pub fn class(&self) -> Effect {
         self.offered.annotations.class(self.accepted)
     }
 
     /// Returns true if the tool claims an effect that has not been accepted.
-    #[must_use]
     pub fn waits_for_acceptance(&self) -> bool {
         !self.accepted && self.offered.annotations.claim().is_some()
     }
 
     /// Returns true if both have the same contract for calls.
-    #[must_use]
     pub fn has_contract_of(&self, other: &Self) -> bool {
         self.contract == other.contract
     }
 
     /// Returns true if both have the same documentation.
-    #[must_use]
     pub fn has_documentation_of(&self, other: &Self) -> bool {
         self.documentation == other.documentation
     }
@@ -189,8 +184,6 @@ impl Lock {
     pub const FILE: &str = "planrun.lock";
 
     /// Parses a lock file. If the text matches its digest, single contracts are parsed when they are first used.
-    ///
-    /// # Errors
     /// Returns an error if the text is not a lock file, was written by a newer planrun, or does not match its own
     /// digests.
     pub fn parse(text: &str) -> Result<Self, LockError> {
@@ -256,7 +249,6 @@ impl Lock {
     }
 
     /// Returns the pinned contract of a tool.
-    #[must_use]
     pub fn tool(&self, server: &str, tool: &str) -> Option<&LockedTool> {
         self.servers
             .get(server)?
@@ -266,7 +258,6 @@ impl Lock {
     }
 
     /// Returns the text of the file: sorted, one line for each part of a tool, and equal for equal contracts.
-    #[must_use]
     pub fn text(&self) -> String {
         // Serializing maps with string keys and plain values cannot fail.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();

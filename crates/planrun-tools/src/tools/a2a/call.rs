@@ -13,6 +13,7 @@ use super::result::{data_of, of_message, of_task, text_of, words_of};
 use super::task::Known;
 use super::wire::State;
 use crate::tools::{AskReply, EventSender, Handle, Progress, Question, Request};
+use crate::tools::{invalid_arguments, invalid_result};
 
 /// Maximum number of questions that an agent may ask during a call.
 const MAX_QUESTIONS: usize = 15;
@@ -222,8 +223,7 @@ impl<'a> AgentCall<'a> {
         let handle = json!({ "task": self.known.id, "context": self.known.context });
         let handle = Handle::new(handle).map_err(|problem| {
             let message = format!("the agent's id of the task cannot be stored: {problem}");
-            let class = ErrorClass::Validation(Validation::Result);
-            CallError::new(class, message, Sent::Answered)
+            invalid_result(message)
         })?;
         self.events.handle(handle).await;
         Ok(())
@@ -264,8 +264,7 @@ impl<'a> AgentCall<'a> {
         let question = Question::new(text.unwrap_or_else(|| usual.to_owned()), schema);
         let question = question.map_err(|problem| {
             let message = format!("the agent's question cannot be asked: {problem}");
-            let class = ErrorClass::Validation(Validation::Result);
-            CallError::new(class, message, Sent::Answered)
+            invalid_result(message)
         })?;
         let refused = |class: ErrorClass, what: &str| {
             let message = format!("the agent's question was not answered: {what}");
@@ -355,10 +354,7 @@ fn parts(arguments: &Map<String, Json>) -> Result<Json, CallError> {
     let mut parts = Vec::new();
     parts.extend(given("text").map(|text| json!({ "text": text })));
     parts.extend(given("data").map(|data| json!({ "data": data })));
-    let invalid = |message: &str| {
-        let class = ErrorClass::Validation(Validation::Arguments);
-        CallError::new(class, message, Sent::No)
-    };
+    let invalid = |message: &str| invalid_arguments(message);
     for file in given("files")
         .and_then(Json::as_array)
         .into_iter()

@@ -66,10 +66,8 @@ pub(super) enum Binding {
     Rest,
 }
 
-/// Returns the address and binding of the agent: the first interface on its card that is supported and permitted.
-///
-/// # Errors
-/// Returns the reason in one sentence if there is none.
+/// Returns the address and binding of the agent: the first interface on its card that is supported and permitted. Fails
+/// with the reason in one sentence if there is none.
 pub(super) fn interface(
     card: &AgentCard,
     at: &Url,

@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::tools::http::{
     EventStream, HttpClient, HttpRequest, MAX_BODY_BYTES, body, display_url, failure,
 };
+use crate::tools::invalid_result;
 
 /// The protocol version.
 const VERSION: &str = "1.0";
@@ -275,8 +276,7 @@ fn read<T: DeserializeOwned>(binding: Binding, body: &[u8], place: &str) -> Resu
 
 fn invalid_answer(place: &str, why: &str) -> CallError {
     let message = format!("{place} did not answer like an A2A agent: {why}");
-    let class = ErrorClass::Validation(Validation::Result);
-    CallError::new(class, message, Sent::Answered)
+    invalid_result(message)
 }
 
 fn unavailable(message: &str) -> CallError {

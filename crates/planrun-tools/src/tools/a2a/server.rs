@@ -48,7 +48,6 @@ pub struct AgentServer {
 }
 
 impl AgentServer {
-    #[must_use]
     pub fn new(
         name: Arc<str>,
         address: AgentAddress,
@@ -76,7 +75,6 @@ impl AgentServer {
     }
 
     /// Returns the configured address.
-    #[must_use]
     pub fn address(&self) -> &AgentAddress {
         &self.address
     }

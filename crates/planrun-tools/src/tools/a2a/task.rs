@@ -1,11 +1,10 @@
 //! The state of an agent's task, assembled from the agent's updates.
 
 use planrun_lang::call::CallError;
-use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Validation};
 
 use super::wire::{Artifact, ArtifactUpdate, Message, State, Status, Task, Update};
 use crate::tools::http::MAX_BODY_BYTES;
+use crate::tools::invalid_result;
 
 /// The state of a call: its task, or the message that the agent answered with instead of a task.
 #[derive(Default)]
@@ -70,10 +69,8 @@ impl Known {
         self.answered = Some(self.question().to_owned());
     }
 
-    /// Applies an update of this size.
-    ///
-    /// # Errors
-    /// Returns an error if the update is invalid, belongs to another task, or makes the artifacts larger than is kept.
+    /// Applies an update of this size. Returns an error if the update is invalid, belongs to another task, or makes the
+    /// artifacts larger than is kept.
     pub(super) fn take(&mut self, update: Update, bytes: usize) -> Result<(), CallError> {
         match update {
             Update {
@@ -149,8 +146,7 @@ impl Known {
 
 fn invalid_update(what: &str) -> CallError {
     let message = format!("the agent sent an invalid answer: {what}");
-    let class = ErrorClass::Validation(Validation::Result);
-    CallError::new(class, message, Sent::Answered)
+    invalid_result(message)
 }
 
 #[cfg(test)]

@@ -31,39 +31,23 @@ pub(super) fn settable(name: &str) -> Option<HeaderName> {
 }
 
 /// Reads the headers that every call of the app sends.
-pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderMap {
+pub(super) fn headers(section: &Section) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    let Some(node) = section.get("headers") else {
-        return headers;
-    };
-    let Some(entries) = node.entries() else {
-        section.report(
-            node.span,
-            format!("`headers` must be a mapping, but is {}", node.kind()),
-            found,
-        );
-        return headers;
-    };
-    for entry in entries {
+    for entry in section.entries("headers", "`headers`") {
         let Some(name) = settable(&entry.name) else {
             let message = format!("`{}` is not a header that an app file can set", entry.name);
-            section.report(entry.span, message, found);
+            section.report(entry.span, message);
             continue;
         };
         // The value may be a secret, so it is not reported.
-        if let Some(mut value) = entry
-            .value
-            .scalar()
-            .and_then(|text| HeaderValue::from_str(&text).ok())
-        {
+        let value = entry.value.scalar();
+        if let Some(mut value) = value.and_then(|text| HeaderValue::from_str(&text).ok()) {
             value.set_sensitive(true);
             headers.insert(name, value);
         } else {
-            let message = format!(
-                "the value of the header `{}` is not a valid header value",
-                entry.name
-            );
-            section.report(entry.value.span, message, found);
+            let name = &entry.name;
+            let message = format!("the value of the header `{name}` is not a valid header value");
+            section.report(entry.value.span, message);
         }
     }
     headers
@@ -80,11 +64,7 @@ pub(super) fn places(node: &Node) -> BTreeSet<Span> {
 
 /// Returns the credentials of an app: the values of environment variables, and the credentials that headers and
 /// endpoints contain.
-pub(super) fn credentials(
-    section: &Section,
-    filled: &[Variable],
-    found: &mut Vec<Diagnostic>,
-) -> Redactor {
+pub(super) fn credentials(section: &Section, filled: &[Variable]) -> Redactor {
     let mut known = Redactor::default();
     let mut short = BTreeSet::new();
     let mut add = |span: Span, secret: &str| {
@@ -112,7 +92,9 @@ pub(super) fn credentials(
             add(node.span, &secret);
         }
     }
-    found.extend(short.into_iter().map(too_short));
+    for span in short {
+        section.found.push(too_short(span));
+    }
     known
 }
 

@@ -8,7 +8,7 @@ use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, APP_INVALID, CONFIG_V
 use planrun_lang::diag::{Diagnostic, Severity, nearest};
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 
-use super::section::Section;
+use super::section::{Mistakes, Section};
 use super::tool::{self, Shared};
 use super::variables::{self, Variable, not_listed, unset_in};
 use super::{App, AppTool, access};
@@ -37,7 +37,6 @@ pub struct Loaded {
 
 /// Reads app files in this order. They may read these environment variables. A file that is not an app is left out with
 /// a warning.
-#[must_use]
 pub fn load_apps(host: &dyn Host, files: &[PathBuf], variables: &BTreeSet<String>) -> Loaded {
     let mut loaded = Loaded::default();
     let mut names: BTreeMap<Arc<str>, PathBuf> = BTreeMap::new();
@@ -89,10 +88,7 @@ pub fn load_apps(host: &dyn Host, files: &[PathBuf], variables: &BTreeSet<String
     loaded
 }
 
-/// Returns the app files of a folder, sorted by name.
-///
-/// # Errors
-/// Returns any error of the file system.
+/// Returns the app files of a folder, sorted by name. Fails with any error of the file system.
 pub fn app_files(host: &dyn Host, folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = host.list_folder(folder)?;
     files.retain(|file| is_app_file(file));
@@ -100,7 +96,6 @@ pub fn app_files(host: &dyn Host, folder: &Path) -> std::io::Result<Vec<PathBuf>
 }
 
 /// Returns true if a file's name is that of an app file.
-#[must_use]
 pub fn is_app_file(file: &Path) -> bool {
     let hidden = file
         .file_name()
@@ -110,72 +105,69 @@ pub fn is_app_file(file: &Path) -> bool {
 }
 
 /// Reads one app file. Its headers and endpoints may read these environment variables.
-#[must_use]
 pub fn read_app(
     source: &SourceFile,
     host: &dyn Host,
     variables: &BTreeSet<String>,
 ) -> (Option<App>, Vec<Diagnostic>) {
-    let mut found = Vec::new();
+    let found = Mistakes::in_app();
+    let app = app(source, host, variables, &found);
+    (app, found.all())
+}
+
+fn app(
+    source: &SourceFile,
+    host: &dyn Host,
+    variables: &BTreeSet<String>,
+    found: &Mistakes,
+) -> Option<App> {
+    let skip = |span: Span, message: String| {
+        found.push(left_out(span, message));
+        None
+    };
     let mut node = match yaml::parse(source.text()) {
         Ok(node) => node,
         Err(problem) => {
-            found.push(left_out(
-                problem.span,
-                format!("this app file is not valid YAML: {}", problem.message),
-            ));
-            return (None, found);
+            let message = format!("this app file is not valid YAML: {}", problem.message);
+            return skip(problem.span, message);
         }
     };
     if node.content == Content::Null {
-        found.push(left_out(Span::at(0), "this app file is empty".into()));
-        return (None, found);
+        return skip(Span::at(0), "this app file is empty".into());
     }
-    let filled = fill_in(&mut node, host, variables, &mut found);
+    let filled = fill_in(&mut node, host, variables, found);
     let Some(entries) = node.entries() else {
-        found.push(left_out(
-            node.span,
-            format!("an app file must be a mapping, but this is {}", node.kind()),
-        ));
-        return (None, found);
+        let message = format!("an app file must be a mapping, but this is {}", node.kind());
+        return skip(node.span, message);
     };
-    let Some(section) = Section::new("the app", &node, &APP_INVALID, &mut found) else {
-        return (None, found);
-    };
-    let name = section
-        .get("name")
-        .and_then(|name| Some((name.scalar()?, name.span)));
-    let name = name.filter(|(name, _)| !name.trim().is_empty());
-    let Some((name, span)) = name else {
+    let section = Section::new("the app", &node, found)?;
+    let name = section.get("name");
+    let name = name.and_then(|name| Some((name.scalar()?, name.span)));
+    let Some((name, span)) = name.filter(|(name, _)| !name.trim().is_empty()) else {
         found.push(missing_name(&section, entries));
-        return (None, found);
+        return None;
     };
     if BUILT_IN.contains(&name.as_str()) {
         let message = format!("`{name}` is a built-in namespace of planrun");
-        found.push(Diagnostic::new(&APP_INVALID, span, message).help("rename the app"));
-        return (None, found);
+        found.explain(span, message, "rename the app");
+        return None;
     }
-    let app = read_named(&section, name.into(), &filled, &mut found);
-    (Some(app), found)
+    Some(read_named(&section, name.into(), &filled))
 }
 
 fn missing_name(section: &Section, entries: &[yaml::Entry]) -> Diagnostic {
-    let near = entries
-        .iter()
-        .find_map(|entry| Some((entry, nearest(&entry.name, ["name"])?)));
-    let finding = left_out(
-        near.map_or(section.span(), |(entry, _)| entry.span),
-        "this app file has no `name`".into(),
+    let near = |entry: &'_ yaml::Entry| nearest(&entry.name, ["name"]);
+    let near = entries.iter().find_map(|entry| Some((entry, near(entry)?)));
+    let span = near.map_or(section.span(), |(entry, _)| entry.span);
+    let finding = left_out(span, "this app file has no `name`".into());
+    let Some((entry, near)) = near else {
+        return finding.help("add `name: …`, the namespace of its tools");
+    };
+    let help = format!(
+        "its `{}` is ignored; write `name`, which is the namespace of its tools",
+        entry.name
     );
-    match near {
-        Some((entry, near)) => finding
-            .did_you_mean(near, entry.span, near.name)
-            .help(format!(
-                "its `{}` is ignored; write `name`, which is the namespace of its tools",
-                entry.name
-            )),
-        None => finding.help("add `name: …`, the namespace of its tools"),
-    }
+    finding.did_you_mean(near, entry.span, near.name).help(help)
 }
 
 /// Fills in the variables of a file where they are allowed.
@@ -183,7 +175,7 @@ fn fill_in(
     node: &mut yaml::Node,
     host: &dyn Host,
     listed: &BTreeSet<String>,
-    found: &mut Vec<Diagnostic>,
+    found: &Mistakes,
 ) -> Vec<Variable> {
     let places = access::places(node);
     let refusal = |name: &str, default: Option<&str>, span: Span| {
@@ -204,17 +196,12 @@ fn fill_in(
     variables::fill_in(node, host, refusal, found)
 }
 
-fn read_named(
-    section: &Section,
-    name: Arc<str>,
-    filled: &[Variable],
-    found: &mut Vec<Diagnostic>,
-) -> App {
-    section.expect_keys(&KEYS, &APP_INVALID, Severity::Warning, found);
+fn read_named(section: &Section, name: Arc<str>, filled: &[Variable]) -> App {
+    section.expect_keys(&KEYS);
     let shared = Shared { namespace: &name };
     let mut tools: Vec<AppTool> = Vec::new();
-    for node in section.list("tools", found) {
-        let Some(tool) = tool::read(node, &shared, filled, found) else {
+    for node in section.list("tools") {
+        let Some(tool) = tool::read(node, &shared, filled, section.found) else {
             continue;
         };
         if tools
@@ -223,26 +210,24 @@ fn read_named(
         {
             let span = node.get("name").map_or(node.span, |name| name.span);
             let message = format!("the tool {} is defined twice", tool.signature.path());
-            found.push(
-                Diagnostic::new(&AMBIGUOUS_TOOL, span, message)
-                    .help("only the first is used; rename the other"),
-            );
+            let finding = Diagnostic::new(&AMBIGUOUS_TOOL, span, message);
+            section
+                .found
+                .push(finding.help("only the first is used; rename the other"));
             continue;
         }
         tools.push(tool);
     }
     for tool in &tools {
-        check_inverse(section, tool, &tools, found);
+        check_inverse(section, tool, &tools);
     }
-    let (display_name, system_context) = (
-        section.text("display_name", found),
-        section.text("system_context", found),
-    );
-    let headers = access::headers(section, found);
+    let display_name = section.text("display_name");
+    let system_context = section.text("system_context");
+    let headers = access::headers(section);
     let unset = section
         .get("headers")
         .and_then(|node| unset_in(node, filled));
-    let credentials = access::credentials(section, filled, found);
+    let credentials = access::credentials(section, filled);
     App {
         name,
         display_name: display_name.map(Into::into),
@@ -256,12 +241,7 @@ fn read_named(
 }
 
 /// Reports an `inverse` in this file's namespace that does not name a tool of this file.
-fn check_inverse(
-    section: &Section,
-    tool: &AppTool,
-    tools: &[AppTool],
-    found: &mut Vec<Diagnostic>,
-) {
+fn check_inverse(section: &Section, tool: &AppTool, tools: &[AppTool]) {
     let (own, inverse) = (&tool.signature.namespace, tool.signature.inverse.as_deref());
     let name = inverse.and_then(|inverse| inverse.strip_prefix(&**own)?.strip_prefix('.'));
     let Some(name) = name else { return };
@@ -283,9 +263,11 @@ fn check_inverse(
         "the inverse of {} is `{name}`, but this file has no such tool",
         tool.signature.path()
     );
-    let finding = Diagnostic::new(&APP_INVALID, span, message).available(names());
+    let finding = section.found.at(span, message).available(names());
     let otherwise = "name a tool of this file, or one of another file as `namespace.name`";
-    found.push(finding.suggest(name, names(), otherwise));
+    section
+        .found
+        .push(finding.suggest(name, names(), otherwise));
 }
 
 /// Reports a file that is not used at all. Plans that need it report an error themselves, so this is only a warning.

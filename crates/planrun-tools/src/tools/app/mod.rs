@@ -97,7 +97,6 @@ impl Reason {
 
 impl App {
     /// Returns an environment variable without a default that the calls of a tool need and that is not set.
-    #[must_use]
     pub fn unset_variable(&self, tool: &str) -> Option<&str> {
         let mut tools = self.tools.iter();
         let tool = tools.find(|one| *one.signature.name == *tool);
@@ -106,7 +105,6 @@ impl App {
     }
 
     /// Returns the tool with this name.
-    #[must_use]
     pub fn tool(&self, name: &str) -> Option<&AppTool> {
         self.tools.iter().find(|tool| &*tool.signature.name == name)
     }

@@ -2,23 +2,23 @@
 //! answer.
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
-use planrun_lang::diag::codes::contracts::APP_INVALID;
-use planrun_lang::diag::{Diagnostic, Severity, closest};
+use planrun_lang::diag::closest;
 use planrun_lang::protocol::Sent;
 use planrun_lang::source::Span;
-use planrun_lang::types::{ErrorClass, Parameter, Signature, Type, Validation};
+use planrun_lang::types::{ErrorClass, Parameter, Signature, Type};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json};
 
-use super::section::Section;
+use super::section::{Mistakes, Section};
 use super::{Reason, access};
 use crate::contract::Arguments;
 use crate::tools::http::parameter::Serialization;
 use crate::tools::http::{
     Content, HttpRequest, HttpResponse, failure, failure_detail, path, percent, value,
 };
-use planrun_lang::yaml::{Content as NodeContent, Node};
+use crate::tools::invalid_result;
+use planrun_lang::yaml::{Content as NodeContent, Entry, Node};
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
 const REQUEST: [&str; 5] = ["method", "path", "query", "headers", "body"];
@@ -40,50 +40,47 @@ pub struct Rest {
 }
 
 /// Reads `request` and `response` of a tool, if it has them.
-pub(super) fn read(
-    section: &Section,
-    arguments: &Arguments,
-    found: &mut Vec<Diagnostic>,
-) -> Option<Rest> {
-    let Some(node) = section.get("request") else {
+pub(super) fn read(section: &Section, arguments: &Arguments) -> Option<Rest> {
+    let found = section.found;
+    if section.get("request").is_none() {
         if let Some(node) = section.get("response") {
             let message = "`response` has no effect without a `request`";
-            found.push(
-                Diagnostic::new(&APP_INVALID, node.span, message)
-                    .help("add `request: { method: GET, path: \"/…\" }`"),
+            found.explain(
+                node.span,
+                message,
+                "add `request: { method: GET, path: \"/…\" }`",
             );
         }
         return None;
-    };
-    let request = Section::new("`request`", node, &APP_INVALID, found)?;
-    request.expect_keys(&REQUEST, &APP_INVALID, Severity::Warning, found);
-    request.required("method", found)?;
+    }
+    let request = section.inner("request", &REQUEST)?;
+    request.required("method")?;
     let method = |word: &str| {
-        METHODS
-            .contains(&word)
-            .then(|| Method::from_bytes(word.as_bytes()).ok())
-            .flatten()
+        Method::from_bytes(word.as_bytes())
+            .ok()
+            .filter(|_| METHODS.contains(&word))
     };
-    let method = request.word("method", &METHODS, method, found)?;
-    let path = request.required("path", found)?;
+    let method = request.word("method", &METHODS, method)?;
+    let path = request.required("path")?;
     let mut placeholders = Placeholders {
         arguments,
+        found,
         used: Vec::new(),
     };
-    placeholders.path(&request, &path, found);
+    placeholders.path(&request, &path);
     let body = request.get("body");
     if let (Some(node), true) = (body, matches!(method, Method::GET | Method::HEAD)) {
         let message = format!("a {method} request has no `body`");
-        found.push(Diagnostic::new(&APP_INVALID, node.span, message).help("put it into `query`"));
+        found.explain(node.span, message, "put it into `query`");
     }
-    let query = pairs(&request, "query", &mut placeholders, found);
-    let headers = pairs(&request, "headers", &mut placeholders, found);
+    let query = pairs(&request, "query", &mut placeholders);
+    let headers = pairs(&request, "headers", &mut placeholders);
     let headers = settable(headers, found);
     if let Some(node) = body {
-        placeholders.within(node, found);
+        placeholders.within(node);
     }
-    placeholders.report_unused(section, found);
-    let mut pointer = |name: &str| pointer(section, name, found);
+    placeholders.report_unused(section);
+    let pointer = |name: &str| pointer(section, name);
     Some(Rest {
         method,
         path,
@@ -99,15 +96,12 @@ pub(super) fn read(
 }
 
 /// Returns the headers that an app file can set, and reports the others.
-fn settable(
-    headers: Vec<(String, Json, Span)>,
-    found: &mut Vec<Diagnostic>,
-) -> Vec<(HeaderName, Json)> {
+fn settable(headers: Vec<(String, Json, Span)>, found: &Mistakes) -> Vec<(HeaderName, Json)> {
     let known = headers.into_iter().filter_map(|(name, template, span)| {
         let known = access::settable(&name);
         if known.is_none() {
             let message = format!("`{name}` is not a header that an app file can set");
-            found.push(Diagnostic::new(&APP_INVALID, span, message));
+            found.add(span, message);
         }
         Some((known?, template))
     });
@@ -117,6 +111,7 @@ fn settable(
 /// The arguments that are used in a request.
 struct Placeholders<'a> {
     arguments: &'a Arguments,
+    found: &'a Mistakes,
     used: Vec<String>,
 }
 
@@ -128,15 +123,15 @@ impl Placeholders<'_> {
             .find(|one| *one.name == *name)
     }
 
-    fn expect(&mut self, name: &str, span: Span, found: &mut Vec<Diagnostic>) {
+    fn expect(&mut self, name: &str, span: Span) {
         self.used.push(name.to_owned());
         let names = || self.arguments.parameters.iter().map(|one| &*one.name);
         if self.arguments.extra || names().any(|known| known == name) {
             return;
         }
         let message = format!("`request` names `{{{name}}}`, which is not a parameter");
-        let finding = Diagnostic::new(&APP_INVALID, span, message).available(names());
-        found.push(match closest(name, names()) {
+        let finding = self.found.at(span, message).available(names());
+        self.found.push(match closest(name, names()) {
             Some(near) => finding.help(format!("did you mean `{{{near}}}`?")),
             None => finding.help(
                 "list it under `parameters`, or write `{{name}}` for the literal text `{name}`",
@@ -144,81 +139,70 @@ impl Placeholders<'_> {
         });
     }
 
-    fn path(&mut self, request: &Section, template: &str, found: &mut Vec<Diagnostic>) {
+    fn path(&mut self, request: &Section, template: &str) {
         let span = request.get("path").map_or(request.span(), |node| node.span);
         if !template.starts_with('/') {
-            found.push(Diagnostic::new(
-                &APP_INVALID,
-                span,
-                "`path` must begin with `/`; it is appended to the endpoint",
-            ));
+            let message = "`path` must begin with `/`; it is appended to the endpoint";
+            self.found.add(span, message);
         }
         for name in path::names(template) {
-            self.expect(name, span, found);
+            self.expect(name, span);
             let optional = self
                 .parameter(name)
                 .is_some_and(|one| !one.required && one.default.is_none());
             if optional {
                 let message = format!("`{name}` is part of the path, but is optional");
-                found.push(
-                    Diagnostic::new(&APP_INVALID, span, message)
-                        .help("add it to `required` of `parameters`, or put it into `query`"),
-                );
+                let help = "add it to `required` of `parameters`, or put it into `query`";
+                self.found.explain(span, message, help);
             }
         }
     }
 
     /// Checks every text of a template.
-    fn within(&mut self, node: &Node, found: &mut Vec<Diagnostic>) {
+    fn within(&mut self, node: &Node) {
         match &node.content {
             NodeContent::Text(text) => {
                 if let Some(name) = argument(text) {
-                    self.expect(name, node.span, found);
+                    self.expect(name, node.span);
                 } else if !is_literal(text)
                     && let Some(name) =
                         path::names(text).find(|name| self.parameter(name).is_some())
                 {
                     let message =
                         format!("`{{{name}}}` is inside a longer string, which is sent unchanged");
-                    let mut finding = Diagnostic::new(&APP_INVALID, node.span, message).help(
-                        "use an argument as a whole value, \"{name}\"; let plans build longer strings",
-                    );
-                    finding.severity = Severity::Warning;
-                    found.push(finding);
+                    let help = "use an argument as a whole value, \"{name}\"; let plans build longer strings";
+                    self.found.warn(node.span, message, help);
                 }
             }
             NodeContent::List(items) => {
                 for item in items {
-                    self.within(item, found);
+                    self.within(item);
                 }
             }
             NodeContent::Map(entries) => {
                 for entry in entries {
-                    self.within(&entry.value, found);
+                    self.within(&entry.value);
                 }
             }
             NodeContent::Null | NodeContent::Bool(_) | NodeContent::Number(_) => {}
         }
     }
 
-    fn report_unused(&self, section: &Section, found: &mut Vec<Diagnostic>) {
+    fn report_unused(&self, section: &Section) {
         let key = section
             .get("key")
             .and_then(|key| key.get("argument")?.scalar());
-        let properties = section
-            .get("parameters")
-            .and_then(|node| node.get("properties")?.entries());
-        for entry in properties.unwrap_or_default() {
-            if self.used.contains(&entry.name) || key.as_ref() == Some(&entry.name) {
+        let parameters = section.get("parameters");
+        let properties = parameters.and_then(|node| node.get("properties")?.entries());
+        for Entry { name, span, .. } in properties.unwrap_or_default() {
+            if self.used.contains(name) || key.as_ref() == Some(name) {
                 continue;
             }
-            let message = format!("the parameter `{}` is not used in `request`", entry.name);
-            found.push(
-                Diagnostic::new(&APP_INVALID, entry.span, message).help(format!(
-                    "put \"{{{}}}\" into `path`, `query`, `headers` or `body`, or remove it",
-                    entry.name
-                )),
+            let message = format!("the parameter `{name}` is not used in `request`");
+            let help = format!(
+                "put \"{{{name}}}\" into `path`, `query`, `headers` or `body`, or remove it"
             );
+            self.found.explain(*span, message, help);
         }
     }
 }
@@ -228,20 +212,11 @@ fn pairs(
     request: &Section,
     key: &str,
     placeholders: &mut Placeholders,
-    found: &mut Vec<Diagnostic>,
 ) -> Vec<(String, Json, Span)> {
-    let Some(node) = request.get(key) else {
-        return Vec::new();
-    };
-    let Some(entries) = node.entries() else {
-        let message = format!(
-            "`{key}` of `request` must be a mapping, but is {}",
-            node.kind()
-        );
-        request.report(node.span, message, found);
-        return Vec::new();
-    };
-    placeholders.within(node, found);
+    let entries = request.entries(key, &format!("`{key}` of `request`"));
+    for entry in entries {
+        placeholders.within(&entry.value);
+    }
     let entries = entries.iter();
     entries
         .map(|entry| (entry.name.clone(), entry.value.to_json(), entry.span))
@@ -249,17 +224,16 @@ fn pairs(
 }
 
 /// Reads a JSON pointer of `response`.
-fn pointer(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
-    let node = section.get("response")?;
-    let response = Section::new("`response`", node, &APP_INVALID, found)?;
+fn pointer(section: &Section, name: &str) -> Option<String> {
+    let response = Section::new("`response`", section.get("response")?, section.found)?;
     if name == "value" {
-        response.expect_keys(&["value", "error"], &APP_INVALID, Severity::Warning, found);
+        response.expect_keys(&["value", "error"]);
     }
-    let pointer = response.text(name, found)?;
+    let pointer = response.text(name)?;
     if !pointer.is_empty() && !pointer.starts_with('/') {
         let span = response.get(name)?.span;
         let message = format!("`{name}` of `response` must be a JSON pointer, such as `/data`");
-        response.report(span, message, found);
+        response.report(span, message);
         return None;
     }
     Some(pointer)
@@ -299,10 +273,8 @@ fn filled(template: &Json, arguments: &Map<String, Json>) -> Option<Json> {
 }
 
 impl Rest {
-    /// Returns the request of a call with these arguments.
-    ///
-    /// # Errors
-    /// Returns an error if an argument cannot be sent, as a message that follows the name of the tool.
+    /// Returns the request of a call with these arguments. Returns an error if an argument cannot be sent, as a message
+    /// that follows the name of the tool.
     pub(super) fn request(
         &self,
         endpoint: &Url,
@@ -393,17 +365,12 @@ impl Rest {
         let value = json.and_then(|json| json.pointer(&self.value).cloned());
         value.map(Answer::Json).ok_or_else(|| {
             let message = format!("{path} answered without a value at `{}`", self.value);
-            CallError::new(
-                ErrorClass::Validation(Validation::Result),
-                message,
-                Sent::Answered,
-            )
+            invalid_result(message)
         })
     }
 
     /// Returns the arguments of a request that calls this tool; `None` if it does not. Anything before the path is
     /// ignored.
-    #[must_use]
     pub fn arguments(
         &self,
         received: &Received,
@@ -454,7 +421,6 @@ impl Rest {
     }
 
     /// Returns an answer with this value, or with the reason and message of a failure.
-    #[must_use]
     pub fn answer(&self, outcome: Result<Json, (Option<&str>, &str)>) -> Json {
         match outcome {
             Ok(value) => placed(&self.value, value),
@@ -482,7 +448,6 @@ pub struct Received {
 
 impl Received {
     /// Parses the pairs of a query or a form.
-    #[must_use]
     pub fn pairs(text: &str) -> Vec<(String, String)> {
         let plain = |text: &str| percent::decode(&text.replace('+', " "));
         let pairs = text.split('&').filter(|pair| !pair.is_empty());

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use planrun_lang::diag::Diagnostic;
 use planrun_lang::types::sensitive_paths;
 use serde_json::Value as Json;
 
@@ -15,10 +14,9 @@ pub(super) fn sensitive(
     section: &Section,
     parameters: Option<&Json>,
     returns: Option<&Json>,
-    found: &mut Vec<Diagnostic>,
 ) -> Vec<Arc<str>> {
     let mut paths: Vec<Arc<str>> = section
-        .texts("sensitive", found)
+        .texts("sensitive")
         .into_iter()
         .map(|(path, _)| path.as_str().into())
         .collect();
@@ -31,7 +29,7 @@ pub(super) fn sensitive(
 }
 
 /// Reads `deprecated: true`, or the reason: `deprecated: use orders.place`.
-pub(super) fn deprecated(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
+pub(super) fn deprecated(section: &Section) -> Option<Arc<str>> {
     let node = section.get("deprecated")?;
     match &node.content {
         Content::Bool(truth) => truth.then(Arc::default),
@@ -41,19 +39,15 @@ pub(super) fn deprecated(section: &Section, found: &mut Vec<Diagnostic>) -> Opti
                 "`deprecated` must be true or the reason, but is {}",
                 node.kind()
             );
-            section.report(node.span, message, found);
+            section.report(node.span, message);
             None
         }
     }
 }
 
 /// Returns the dotted name of the tool that undoes this one. A name without a dot is in the same file.
-pub(super) fn inverse(
-    section: &Section,
-    namespace: &str,
-    found: &mut Vec<Diagnostic>,
-) -> Option<Arc<str>> {
-    let name = section.text("inverse", found)?;
+pub(super) fn inverse(section: &Section, namespace: &str) -> Option<Arc<str>> {
+    let name = section.text("inverse")?;
     Some(if name.contains('.') {
         name.into()
     } else {

@@ -58,10 +58,7 @@ pub(crate) enum Reaction {
 }
 
 impl Script {
-    /// Reads a `mock:` section.
-    ///
-    /// # Errors
-    /// Returns a message that describes the mistake and that follows the name of the tool.
+    /// Reads a `mock:` section. Fails with a message that describes the mistake and that follows the name of the tool.
     pub fn read(section: Option<&Json>) -> Result<Self, String> {
         match section {
             None => Ok(Self::Generated),

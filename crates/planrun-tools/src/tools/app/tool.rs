@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_lang::diag::codes::contracts::APP_INVALID;
-use planrun_lang::diag::{Code, Diagnostic, Severity, closest};
+use planrun_lang::diag::{Severity, closest};
 use planrun_lang::source::Span;
 use planrun_lang::types::{
     CallKind, Contract, Effect, ErrorClass, KEY_TTL, Parameter, Signature, Type, UsagePaths,
@@ -14,7 +13,7 @@ use planrun_lang::value::{parse_duration, saturating_duration};
 use serde_json::Value as Json;
 
 use super::script::Script;
-use super::section::Section;
+use super::section::{Mistakes, Section};
 use super::variables::{Variable, unset_in};
 use super::{AppTool, Reason, rest, safety};
 use crate::contract::Arguments;
@@ -33,29 +32,24 @@ pub(super) fn read(
     node: &Node,
     shared: &Shared,
     filled: &[Variable],
-    found: &mut Vec<Diagnostic>,
+    found: &Mistakes,
 ) -> Option<AppTool> {
-    let mut section = Section::new(
-        format!("a tool of {}", shared.namespace),
-        node,
-        &APP_INVALID,
-        found,
-    )?;
-    let name: Arc<str> = section.required("name", found)?.into();
+    let mut section = Section::new(format!("a tool of {}", shared.namespace), node, found)?;
+    let name: Arc<str> = section.required("name")?.into();
     section.rename(format!("the tool {}.{name}", shared.namespace));
     let keys = [&CONTRACT_KEYS[..], &OWN_KEYS].concat();
-    section.expect_keys(&keys, &APP_INVALID, Severity::Warning, found);
+    section.expect_keys(&keys);
     let unset = section
         .get("endpoint")
         .and_then(|node| unset_in(node, filled));
-    let endpoint = endpoint(&section, unset.is_some(), found);
-    let arguments = arguments(&section, found);
-    let rest = rest::read(&section, &arguments, found).map(Arc::new);
+    let endpoint = endpoint(&section, unset.is_some());
+    let arguments = arguments(&section);
+    let rest = rest::read(&section, &arguments).map(Arc::new);
     let method = rest.as_ref().map(|rest| rest.method.as_str());
     let parts = (arguments, "reason", method);
-    let (signature, errors) = contract(&section, (shared, name), parts, found);
+    let (signature, errors) = contract(&section, (shared, name), parts);
     let mock = section.get("mock").map(Node::to_json);
-    check_mock(&section, mock.as_ref(), &signature, found);
+    check_mock(&section, mock.as_ref(), &signature);
     Some(AppTool {
         signature: Arc::new(signature),
         endpoint,
@@ -67,14 +61,9 @@ pub(super) fn read(
 }
 
 /// Warns about a `mock` section that no mock can answer from. Runs without `--mock` do not read it.
-fn check_mock(
-    section: &Section,
-    mock: Option<&Json>,
-    signature: &Signature,
-    found: &mut Vec<Diagnostic>,
-) {
+fn check_mock(section: &Section, mock: Option<&Json>, signature: &Signature) {
     let span = section.get("mock").map_or(section.span(), |node| node.span);
-    let mut problems = Vec::new();
+    let problems = section.found.of_part();
     match Script::read(mock) {
         Ok(script) => {
             let known = Known {
@@ -82,18 +71,15 @@ fn check_mock(
                 extra: signature.extra_arguments,
             };
             for name in script.conditions() {
-                known.expect(section.code(), (name, "when"), span, &mut problems);
+                known.expect(name, "when", span, &problems);
             }
         }
         Err(problem) => {
-            let message = format!("`mock` of the tool {}: {problem}", signature.path());
-            section.report(span, message, &mut problems);
+            let path = signature.path();
+            problems.add(span, format!("`mock` of the tool {path}: {problem}"));
         }
     }
-    for mut problem in problems {
-        problem.severity = Severity::Warning;
-        found.push(problem);
-    }
+    section.found.add_warnings(problems);
 }
 
 /// The keys of a tool that define its contract, for any kind of transport.
@@ -121,13 +107,12 @@ pub(crate) fn contract(
     section: &Section,
     (shared, name): (&Shared, Arc<str>),
     (arguments, code, method): (Arguments, &str, Option<&str>),
-    found: &mut Vec<Diagnostic>,
 ) -> (Signature, Vec<Reason>) {
-    let output_schema = schema(section, "returns", found);
-    let errors = errors(section, code, found);
-    let (key_ttl, key_argument) = key(section, &arguments, found).unzip();
+    let output_schema = schema(section, "returns");
+    let errors = errors(section, code);
+    let (key_ttl, key_argument) = key(section, &arguments).unzip();
     let key_argument = key_argument.flatten();
-    let effect = effect(section, key_ttl.is_some(), found).or(method.map(method_effect));
+    let effect = effect(section, key_ttl.is_some()).or(method.map(method_effect));
     let mut parameters = arguments.parameters;
     for parameter in &mut parameters {
         // The engine passes the key, so the plan does not have to.
@@ -139,7 +124,7 @@ pub(crate) fn contract(
     };
     let contract = Signature {
         namespace: shared.namespace.clone(),
-        description: section.text("description", found).map(Into::into),
+        description: section.text("description").map(Into::into),
         observed: None,
         returned_argument: None,
         returns: output_schema.as_ref().map_or(Type::Any, from_schema),
@@ -147,23 +132,18 @@ pub(crate) fn contract(
         effect_declared: effect.is_some(),
         raises: raises(&errors),
         may_have_happened: may_have_happened(&errors),
-        sensitive: safety::sensitive(
-            section,
-            arguments.schema.as_ref(),
-            output_schema.as_ref(),
-            found,
-        ),
-        target: known.named(section, "target", found),
-        command: known.named(section, "command", found),
-        open_world: section.flag("open_world", found),
-        inverse: safety::inverse(section, shared.namespace, found),
-        deprecated: safety::deprecated(section, found),
+        sensitive: safety::sensitive(section, arguments.schema.as_ref(), output_schema.as_ref()),
+        target: known.named(section, "target"),
+        command: known.named(section, "command"),
+        open_world: section.flag("open_world"),
+        inverse: safety::inverse(section, shared.namespace),
+        deprecated: safety::deprecated(section),
         key_argument,
         key_ttl,
-        resource: resource(section, &known, found),
+        resource: resource(section, &known),
         reads_clock: false,
         kind: CallKind::Tool,
-        usage: usage(section, found),
+        usage: usage(section),
         input_schema: arguments
             .schema
             .map(|schema| Arc::new(Contract::of_arguments(schema))),
@@ -177,16 +157,11 @@ pub(crate) fn contract(
 }
 
 /// Reads `usage: { tokens: PATH, cost: PATH }`.
-fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Arc<UsagePaths>> {
+fn usage(section: &Section) -> Option<Arc<UsagePaths>> {
     let node = section.get("usage")?;
-    let inner = Section::new("`usage`", node, section.code(), found)?;
-    inner.expect_keys(
-        &["tokens", "cost"],
-        section.code(),
-        Severity::Warning,
-        found,
-    );
-    let mut path = |name: &str| inner.text(name, found).map(Into::into);
+    let inner = Section::new("`usage`", node, section.found)?;
+    inner.prefer_keys(&["tokens", "cost"]);
+    let path = |name: &str| inner.text(name).map(Into::into);
     Some(Arc::new(UsagePaths {
         tokens: path("tokens"),
         cost: path("cost"),
@@ -195,8 +170,8 @@ fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Arc<UsagePath
 
 /// Reads the address that calls are sent to. Plans are checked against a tool without a valid address too; its calls
 /// fail. With a variable that is not set it is incomplete, which is reported already.
-fn endpoint(section: &Section, incomplete: bool, found: &mut Vec<Diagnostic>) -> Arc<str> {
-    let Some(text) = section.required("endpoint", found) else {
+fn endpoint(section: &Section, incomplete: bool) -> Arc<str> {
+    let Some(text) = section.required("endpoint") else {
         return "".into();
     };
     let problem = match reqwest::Url::parse(&text) {
@@ -209,13 +184,13 @@ fn endpoint(section: &Section, incomplete: bool, found: &mut Vec<Diagnostic>) ->
         // The text itself is left out, because variables may have put credentials into it.
         let message = format!("the endpoint is not an HTTP or HTTPS URL: {problem}");
         let help = "write the full URL, such as `http://127.0.0.1:8009/tool`";
-        found.push(Diagnostic::new(&APP_INVALID, node.span, message).help(help));
+        section.found.explain(node.span, message, help);
     }
     text.into()
 }
 
-pub(crate) fn arguments(section: &Section, found: &mut Vec<Diagnostic>) -> Arguments {
-    match schema(section, "parameters", found) {
+pub(crate) fn arguments(section: &Section) -> Arguments {
+    match schema(section, "parameters") {
         Some(schema) => Arguments::of(schema),
         None => Arguments {
             extra: section.get("parameters").is_some(),
@@ -225,14 +200,13 @@ pub(crate) fn arguments(section: &Section, found: &mut Vec<Diagnostic>) -> Argum
 }
 
 /// Returns the JSON Schema under a key, if it is valid.
-fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<Json> {
+fn schema(section: &Section, name: &str) -> Option<Json> {
     let node = section.get(name)?;
     let schema = node.to_json();
     if !schema.is_object() && !schema.is_boolean() {
         section.report(
             node.span,
             format!("`{name}` must be a JSON Schema, but is {}", node.kind()),
-            found,
         );
         return None;
     }
@@ -246,16 +220,15 @@ fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<
             section.report(
                 span,
                 format!("`{name}` is not a valid JSON Schema: {problem}"),
-                found,
             );
             None
         }
     }
 }
 
-fn errors(section: &Section, code: &str, found: &mut Vec<Diagnostic>) -> Vec<Reason> {
+fn errors(section: &Section, code: &str) -> Vec<Reason> {
     let mut errors = Vec::new();
-    for node in section.list("errors", found) {
+    for node in section.list("errors") {
         // A single word is both the reason and the name of the error.
         if let Some(reason) = node.text().filter(|_| code == "reason") {
             let class = ErrorClass::Tool(reason.into());
@@ -266,23 +239,18 @@ fn errors(section: &Section, code: &str, found: &mut Vec<Diagnostic>) -> Vec<Rea
             });
             continue;
         }
-        let Some(entry) = Section::new("an entry of `errors`", node, section.code(), found) else {
+        let Some(entry) = Section::new("an entry of `errors`", node, section.found) else {
             continue;
         };
-        entry.expect_keys(
-            &[code, "class", "happened"],
-            section.code(),
-            Severity::Warning,
-            found,
-        );
-        let Some(reason) = entry.required(code, found) else {
+        entry.prefer_keys(&[code, "class", "happened"]);
+        let Some(reason) = entry.required(code) else {
             continue;
         };
         let class = match entry.get("class") {
-            Some(_) => class(&entry, found).unwrap_or_else(|| ErrorClass::Tool("failed".into())),
+            Some(_) => class(&entry).unwrap_or_else(|| ErrorClass::Tool("failed".into())),
             None if code == "reason" => ErrorClass::Tool(reason.as_str().into()),
             None => {
-                entry.required("class", found);
+                entry.required("class");
                 continue;
             }
         };
@@ -292,7 +260,7 @@ fn errors(section: &Section, code: &str, found: &mut Vec<Diagnostic>) -> Vec<Rea
             _ => None,
         };
         let may_have_happened = entry
-            .word("happened", &["no", "maybe"], words, found)
+            .word("happened", &["no", "maybe"], words)
             .unwrap_or(false);
         errors.push(Reason {
             reason: reason.into(),
@@ -303,11 +271,11 @@ fn errors(section: &Section, code: &str, found: &mut Vec<Diagnostic>) -> Vec<Rea
     errors
 }
 
-fn class(entry: &Section, found: &mut Vec<Diagnostic>) -> Option<ErrorClass> {
+fn class(entry: &Section) -> Option<ErrorClass> {
     let single: Vec<&str> = ErrorClass::names()
         .filter(|name| name.contains('.') || ErrorClass::find(name).is_some())
         .collect();
-    entry.word("class", &single, ErrorClass::find, found)
+    entry.word("class", &single, ErrorClass::find)
 }
 
 /// Returns the names of the errors that the tool raises. Every app tool may fail without a declared reason.
@@ -337,81 +305,60 @@ fn may_have_happened(errors: &[Reason]) -> Vec<Arc<str>> {
 
 /// Reads the effect class. With idempotency keys, `effect` becomes `idempotent`, because repeated calls have no further
 /// effect.
-fn effect(section: &Section, has_key: bool, found: &mut Vec<Diagnostic>) -> Option<Effect> {
-    let written = section.word(
-        "effect",
-        &Effect::ALL.map(Effect::name),
-        Effect::find,
-        found,
-    );
+fn effect(section: &Section, has_key: bool) -> Option<Effect> {
+    let written = section.word("effect", &Effect::ALL.map(Effect::name), Effect::find);
     if written != Some(Effect::Effect) || !has_key {
         return written.or(has_key.then_some(Effect::Idempotent));
     }
     if let Some(node) = section.get("effect") {
         let message = "`effect: effect` means that every call counts, but `key` means that repetitions do not; the \
                        tool is treated as `idempotent`";
-        let mut finding = Diagnostic::new(section.code(), node.span, message);
-        finding.severity = Severity::Warning;
-        found.push(
-            finding.help("remove `effect`, or remove `key` if the system does not recognize keys"),
-        );
+        let help = "remove `effect`, or remove `key` if the system does not recognize keys";
+        section.found.warn(node.span, message, help);
     }
     Some(Effect::Idempotent)
 }
 
 /// Reads how long the system recognizes a key, and the argument that carries it.
-fn key(
-    section: &Section,
-    arguments: &Arguments,
-    found: &mut Vec<Diagnostic>,
-) -> Option<(Duration, Option<Arc<str>>)> {
-    let entry = Section::new("`key`", section.get("key")?, section.code(), found)?;
+fn key(section: &Section, arguments: &Arguments) -> Option<(Duration, Option<Arc<str>>)> {
+    let entry = Section::new("`key`", section.get("key")?, section.found)?;
     if let Some(per) = entry.get("per") {
         let message = "`per` of `key` is no longer supported: all attempts of one execution carry the same key";
-        let mut finding = Diagnostic::new(section.code(), per.span, message).help("remove it");
+        let mut finding = section.found.at(per.span, message).help("remove it");
         if per.text() == Some("execution") {
             finding.severity = Severity::Warning;
         }
-        found.push(finding);
+        section.found.push(finding);
     }
-    entry.expect_keys(
-        &["argument", "ttl", "per"],
-        section.code(),
-        Severity::Warning,
-        found,
-    );
+    entry.prefer_keys(&["argument", "ttl", "per"]);
     let known = Known {
         parameters: &arguments.parameters,
         extra: arguments.extra,
     };
-    let argument = known.named(&entry, "argument", found).into_iter().next();
+    let argument = known.named(&entry, "argument").into_iter().next();
     let ttl = entry.get("ttl").map_or(KEY_TTL, |node| {
         let length = node.text().and_then(parse_duration);
         if let Some(length) = length.filter(|length| *length > 0) {
             return saturating_duration(length);
         }
-        entry.report(
-            node.span,
-            "`ttl` of `key` must be a duration such as 24h".into(),
-            found,
-        );
+        entry.report(node.span, "`ttl` of `key` must be a duration such as 24h");
         KEY_TTL
     });
     Some((ttl, argument))
 }
 
 /// Reads the template that names the state which a call accesses. The names in it must be arguments.
-fn resource(section: &Section, known: &Known, found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
-    let template = section.text("resource", found)?;
+fn resource(section: &Section, known: &Known) -> Option<Arc<str>> {
+    let template = section.text("resource")?;
     let span = section.get("resource")?.span;
     for part in template.split('{').skip(1) {
-        match part.split_once('}') {
-            Some((name, _)) => known.expect(section.code(), (name, "resource"), span, found),
-            None => section.report(
+        if let Some((name, _)) = part.split_once('}') {
+            known.expect(name, "resource", span, section.found);
+        } else {
+            section.report(
                 span,
                 format!("`resource` has `{{` without `}}`: `{template}`"),
-                found,
-            ),
+            );
         }
     }
     Some(template.into())
@@ -425,30 +372,24 @@ struct Known<'a> {
 
 impl Known<'_> {
     /// Returns the arguments that the texts under a key name.
-    fn named(&self, section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Vec<Arc<str>> {
+    fn named(&self, section: &Section, key: &str) -> Vec<Arc<str>> {
         let mut names = Vec::new();
-        for (name, span) in section.texts(key, found) {
-            self.expect(section.code(), (&name, key), span, found);
+        for (name, span) in section.texts(key) {
+            self.expect(&name, key, span, section.found);
             names.push(name.into());
         }
         names
     }
 
     /// Reports a name that is not an argument. A path such as `order.id` starts with one.
-    fn expect(
-        &self,
-        code: &'static Code,
-        (name, key): (&str, &str),
-        span: Span,
-        found: &mut Vec<Diagnostic>,
-    ) {
+    fn expect(&self, name: &str, key: &str, span: Span, found: &Mistakes) {
         let first = name.split(['.', '[']).next().unwrap_or(name);
         let names = || self.parameters.iter().map(|parameter| &*parameter.name);
         if self.extra || names().any(|known| known == first) {
             return;
         }
         let message = format!("`{key}` names `{first}`, which is not a parameter");
-        let finding = Diagnostic::new(code, span, message).available(names());
+        let finding = found.at(span, message).available(names());
         found.push(match closest(first, names()) {
             Some(near) => finding.help(format!("did you mean `{near}`?")),
             None => finding.help("name a parameter, or list it under `parameters`"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Signature, Type, Validation, encode};
+use planrun_lang::types::{Denied, ErrorClass, Signature, Type, encode};
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json, json};
@@ -20,6 +20,7 @@ use crate::tools::http::{
 use crate::tools::{
     BoxFuture, Conversation, Described, Identity, ProjectLimit, Request, Transport, described,
 };
+use crate::tools::{invalid_arguments, invalid_result};
 
 /// The transport of one app tool.
 pub struct AppTransport {
@@ -37,7 +38,6 @@ pub struct AppTransport {
 
 impl AppTransport {
     /// Creates the transport of a tool. Its calls are denied if the project does not permit its address.
-    #[must_use]
     pub fn new(
         client: HttpClient,
         host: Arc<dyn Host>,
@@ -60,7 +60,6 @@ impl AppTransport {
     }
 
     /// Creates the transport of a tool that is mocked at `endpoint`.
-    #[must_use]
     pub fn mocked(client: HttpClient, host: Arc<dyn Host>, tool: &AppTool, endpoint: &str) -> Self {
         Self {
             client,
@@ -93,11 +92,7 @@ impl AppTransport {
             let prepared = rest.request(url, headers, &arguments);
             let prepared = prepared.map_err(|problem| {
                 let message = format!("{}: {problem}", self.signature.path());
-                CallError::new(
-                    ErrorClass::Validation(Validation::Arguments),
-                    message,
-                    Sent::No,
-                )
+                invalid_arguments(message)
             })?;
             return Ok((url.clone(), prepared));
         }
@@ -208,11 +203,7 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
         (200..=299, None) => {
             let message =
                 format!("{path} did not answer with an object that has `success`: {detail}");
-            Err(CallError::new(
-                ErrorClass::Validation(Validation::Result),
-                message,
-                Sent::Answered,
-            ))
+            Err(invalid_result(message))
         }
         (status, _) => {
             let message = format!("{path} answered with status {status}: {detail}");

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use planrun_lang::diag::codes::contracts::{CONFIG_KEY, CONFIG_VARIABLE};
+use planrun_lang::diag::codes::contracts::CONFIG_VARIABLE;
 use planrun_lang::diag::{Diagnostic, Severity};
 
+use super::section::Mistakes;
 use crate::host::Host;
 
 use planrun_lang::source::Span;
@@ -35,7 +36,7 @@ pub(crate) fn fill_in(
     node: &mut Node,
     host: &dyn Host,
     refusal: impl Fn(&str, Option<&str>, Span) -> Option<Diagnostic>,
-    found: &mut Vec<Diagnostic>,
+    found: &Mistakes,
 ) -> Vec<Variable> {
     let mut from_outside = Vec::new();
     node.rewrite(&mut |text, span| {
@@ -83,13 +84,13 @@ pub(crate) fn not_listed(name: &str, span: Span) -> Diagnostic {
 pub(crate) fn variable_name(
     node: &Node,
     variables: &BTreeSet<String>,
-    found: &mut Vec<Diagnostic>,
+    found: &Mistakes,
 ) -> Option<String> {
     let Some(name) = node.scalar().filter(|name| is_name(name)) else {
         // The text itself is left out, because it may be the secret.
         let message = "this must be the name of an environment variable";
         let help = "put the secret into an environment variable, list it in `env`, and write its name here";
-        found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+        found.explain(node.span, message, help);
         return None;
     };
     if variables.contains(&name) {

@@ -32,7 +32,6 @@ pub struct Progress {
 
 impl Progress {
     /// Progress with a known total.
-    #[must_use]
     pub fn of(done: u64, total: u64) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "the fraction is only displayed")]
         let fraction = done as f64 / total as f64;
@@ -40,7 +39,6 @@ impl Progress {
     }
 
     /// A message of the peer, truncated to [`MAX_PROGRESS_BYTES`].
-    #[must_use]
     pub fn message(message: &str) -> Self {
         let end = message.floor_char_boundary(MAX_PROGRESS_BYTES);
         let message = message.get(..end).map(str::to_owned);
@@ -58,13 +56,11 @@ impl Progress {
     }
 
     /// The completed fraction, from 0 to 1, if it is known.
-    #[must_use]
     pub fn fraction(&self) -> Option<f64> {
         self.fraction
     }
 
     /// The peer's message. It is untrusted text, which has to be redacted and escaped before it is displayed.
-    #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.message.as_deref()
     }
@@ -90,16 +86,12 @@ pub struct TooLarge {
 pub struct Handle(Json);
 
 impl Handle {
-    /// Creates a handle with this content.
-    ///
-    /// # Errors
-    /// Returns an error if it is larger than [`MAX_HANDLE_BYTES`].
+    /// Creates a handle with this content. Returns an error if it is larger than [`MAX_HANDLE_BYTES`].
     pub fn new(content: Json) -> Result<Self, TooLarge> {
         bounded("a handle", content.to_string().len(), MAX_HANDLE_BYTES)?;
         Ok(Self(content))
     }
 
-    #[must_use]
     pub fn content(&self) -> &Json {
         &self.0
     }
@@ -114,7 +106,6 @@ pub struct Usage {
 
 impl Usage {
     /// Creates a usage. The cost is in the unit of the tools; if it is negative or not finite, it counts as zero.
-    #[must_use]
     pub fn new(tokens: u64, cost: f64) -> Self {
         let cost = if cost.is_finite() && cost > 0.0 {
             cost
@@ -124,13 +115,11 @@ impl Usage {
         Self { tokens, cost }
     }
 
-    #[must_use]
     pub fn tokens(self) -> u64 {
         self.tokens
     }
 
     /// The cost, in the unit of the tools.
-    #[must_use]
     pub fn cost(self) -> f64 {
         self.cost
     }
@@ -154,10 +143,8 @@ pub struct Question {
 }
 
 impl Question {
-    /// Creates a question whose answer must match a JSON Schema.
-    ///
-    /// # Errors
-    /// Returns an error if message and schema together are larger than [`MAX_QUESTION_BYTES`].
+    /// Creates a question whose answer must match a JSON Schema. Returns an error if message and schema together are
+    /// larger than [`MAX_QUESTION_BYTES`].
     pub fn new(message: String, schema: Json) -> Result<Self, TooLarge> {
         let bytes = message.len() + schema.to_string().len();
         bounded("a question", bytes, MAX_QUESTION_BYTES)?;
@@ -170,19 +157,16 @@ impl Question {
     }
 
     /// The message. It is untrusted text, which has to be redacted and escaped before it is displayed.
-    #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
     /// The JSON Schema of the answer.
-    #[must_use]
     pub fn schema(&self) -> &Json {
         &self.schema
     }
 
     /// The type of the answer.
-    #[must_use]
     pub fn ty(&self) -> &Type {
         &self.ty
     }
@@ -208,13 +192,11 @@ pub enum AskReply {
 impl Ask {
     /// Creates a question, and returns the receiver of its reply. An error of the receiver means
     /// [`AskReply::Unanswered`].
-    #[must_use]
     pub fn new(question: Question) -> (Self, oneshot::Receiver<AskReply>) {
         let (reply, arrives) = oneshot::channel();
         (Self { question, reply }, arrives)
     }
 
-    #[must_use]
     pub fn question(&self) -> &Question {
         &self.question
     }

@@ -123,10 +123,8 @@ impl Conversation {
         }
     }
 
-    /// Returns the outcome of the call. Questions stay unanswered, and all other events are dropped.
-    ///
-    /// # Errors
-    /// Returns the errors of the call, and [`broken_off`].
+    /// Returns the outcome of the call. Questions stay unanswered, and all other events are dropped. Fails with the
+    /// errors of the call, and [`broken_off`].
     pub async fn outcome(self) -> CallOutcome {
         match self {
             Self::Now(outcome) => outcome,
@@ -141,10 +139,8 @@ impl Events {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Returns the outcome of the call, like [`Conversation::outcome`].
-    ///
-    /// # Errors
-    /// Returns the errors of the call, and [`broken_off`], also if the end has been taken before.
+    /// Returns the outcome of the call, like [`Conversation::outcome`]. Fails with the errors of the call, and
+    /// [`broken_off`], also if the end has been taken before.
     pub async fn outcome(&mut self) -> CallOutcome {
         loop {
             match self.next().await {
@@ -226,7 +222,6 @@ fn poll_running(
 }
 
 /// The error of a call whose events stop without an end. Its outcome is unknown.
-#[must_use]
 pub fn broken_off() -> CallError {
     CallError::new(
         ErrorClass::Transient(Transient::Network),

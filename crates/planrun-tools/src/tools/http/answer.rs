@@ -10,10 +10,8 @@ use serde_json::{Map, Value as Json};
 /// Maximum length of a body in an error message, in characters.
 const MAX_BODY_PREVIEW: usize = 200;
 
-/// Checks that a redirect stays at the origin that the project configures.
-///
-/// # Errors
-/// Returns the error of the call if it does not.
+/// Checks that a redirect stays at the origin that the project configures. Fails with the error of the call if it does
+/// not.
 pub fn same_host(target: &Url, expected: &Url, path: &str) -> Result<(), CallError> {
     if target.origin() == expected.origin() {
         return Ok(());
@@ -39,7 +37,6 @@ pub fn same_host(target: &Url, expected: &Url, path: &str) -> Result<(), CallErr
 
 /// Returns the detail of a failed answer: its `error`, `message`, `detail` or `reason`, whichever is present first,
 /// otherwise its text.
-#[must_use]
 pub fn failure_detail(object: Option<&Map<String, Json>>, body: &[u8]) -> String {
     let text = |name: &str| object?.get(name)?.as_str().filter(|text| !text.is_empty());
     let words = ["error", "message", "detail", "reason"];

@@ -8,7 +8,7 @@ use std::time::Duration;
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::permission::{Denial, Permissions};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Transient, Validation};
+use planrun_lang::types::{Denied, ErrorClass, Transient};
 use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Method, Response, Url};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::charset::to_utf8;
 use super::resolver::{PermittedResolver, REQUESTED};
 use crate::tools::{EventSender, Progress};
+use crate::tools::{invalid_arguments, invalid_result};
 
 /// Maximum number of redirects of a request.
 pub(in crate::tools) const MAX_REDIRECTS: usize = 5;
@@ -68,7 +69,6 @@ pub struct Limits<'a> {
 
 impl HttpClient {
     /// Creates a client that connects only to addresses that `permissions` permit, whatever names resolve to.
-    #[must_use]
     pub fn within(permissions: Arc<Permissions>) -> Self {
         Self {
             client: Arc::default(),
@@ -76,11 +76,9 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request and reads the response. The number of received bytes is reported as progress.
-    ///
-    /// # Errors
-    /// Returns an error if the whole response did not arrive, with whether the request may have been received. A
-    /// response with any status is not an error.
+    /// Sends a request and reads the response. The number of received bytes is reported as progress. Returns an error
+    /// if the whole response did not arrive, with whether the request may have been received. A response with any
+    /// status is not an error.
     pub async fn send(
         &self,
         request: HttpRequest,
@@ -106,10 +104,7 @@ impl HttpClient {
     }
 
     /// Sends a request whose answer is read in pieces. Redirects are refused, because the request must not reach
-    /// another address.
-    ///
-    /// # Errors
-    /// Returns the errors of [`HttpClient::send`].
+    /// another address. Fails with the errors of [`HttpClient::send`].
     pub async fn open(&self, request: HttpRequest) -> Result<Response, CallError> {
         let response = self.once(&request).await?;
         if !response.status().is_redirection() {
@@ -127,10 +122,7 @@ impl HttpClient {
     }
 
     /// Sends a request and reads the response. `gate` is called before each request. Unless it `follows` redirects, a
-    /// redirect is returned like any other response.
-    ///
-    /// # Errors
-    /// Returns the errors of [`HttpClient::send`].
+    /// redirect is returned like any other response. Fails with the errors of [`HttpClient::send`].
     pub(in crate::tools) async fn exchange(
         &self,
         request: HttpRequest,
@@ -254,7 +246,6 @@ impl HttpResponse {
     }
 
     /// Returns the media type of the body in lower case, without its parameters.
-    #[must_use]
     pub fn media_type(&self) -> String {
         let value = content_type(&self.headers);
         let media_type = value.split(';').next().unwrap_or_default();
@@ -296,10 +287,8 @@ pub(in crate::tools) fn error(
 }
 
 /// Creates a client that does not follow redirects, does not retry and uses no proxy. With permissions, names resolve
-/// only to permitted addresses, for a request to `requested` or to the address that the current task requests.
-///
-/// # Errors
-/// Returns the reason in one sentence if no client can be created.
+/// only to permitted addresses, for a request to `requested` or to the address that the current task requests. Fails
+/// with the reason in one sentence if no client can be created.
 pub(in crate::tools) fn build(
     permitted: Option<(&Arc<Permissions>, Option<&Url>)>,
 ) -> Result<Client, String> {
@@ -341,11 +330,7 @@ fn check_scheme(url: &Url) -> Result<(), CallError> {
         "{}: the URL of a tool must begin with http or https",
         display_url(url)
     );
-    Err(error(
-        ErrorClass::Validation(Validation::Arguments),
-        message,
-        Sent::No,
-    ))
+    Err(invalid_arguments(message))
 }
 
 /// Checks that a redirect leads to an address of HTTP. The arguments of the call are not at fault if it does not.
@@ -424,10 +409,8 @@ async fn read(
     Ok(HttpResponse::new(&response, body, from_redirect))
 }
 
-/// Reads the whole body of a response. `progress` is called with the number of bytes received so far.
-///
-/// # Errors
-/// Returns an error if the body is incomplete or larger than `max_bytes`.
+/// Reads the whole body of a response. `progress` is called with the number of bytes received so far. Returns an error
+/// if the body is incomplete or larger than `max_bytes`.
 pub(in crate::tools) async fn body(
     response: &mut Response,
     max_bytes: usize,
@@ -469,11 +452,7 @@ pub(super) fn too_large(url: &Url, max_bytes: usize) -> CallError {
         "{} answered with more than {max_bytes} bytes",
         display_url(url)
     );
-    error(
-        ErrorClass::Validation(Validation::Result),
-        message,
-        Sent::Answered,
-    )
+    invalid_result(message)
 }
 
 /// Reports progress, except for a complete body.
@@ -490,11 +469,7 @@ fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
     let place = display_url(url);
     if problem.is_builder() {
         let message = format!("{place} cannot be requested: {}", innermost_cause(problem));
-        return error(
-            ErrorClass::Validation(Validation::Arguments),
-            message,
-            Sent::No,
-        );
+        return invalid_arguments(message);
     }
     if let Some(denial) = causes(problem).find_map(|cause| cause.downcast_ref::<Denial>()) {
         return denial.clone().into();

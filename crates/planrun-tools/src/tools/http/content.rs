@@ -1,12 +1,11 @@
 //! The encodings of request and answer bodies by media type.
 
-use planrun_lang::call::{Answer, CallError, CallOutcome};
-use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Validation};
+use planrun_lang::call::{Answer, CallOutcome};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::HttpResponse;
+use crate::tools::invalid_result;
 
 /// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +21,6 @@ pub enum Content {
 
 impl Content {
     /// Returns the encoding of a media type.
-    #[must_use]
     pub fn of(media_type: &str) -> Self {
         let plain = media_type.split(';').next().unwrap_or_default();
         match plain.trim().to_ascii_lowercase().as_str() {
@@ -37,17 +35,13 @@ impl Content {
     }
 
     /// Returns true if it consists of form fields.
-    #[must_use]
     pub const fn is_form(self) -> bool {
         matches!(self, Self::Form | Self::Multipart)
     }
 }
 
 /// Decodes the value of a successful answer by its media type, or by the expected one if it has none. An empty body is
-/// null.
-///
-/// # Errors
-/// Returns an error if the body should be JSON and is not.
+/// null. Returns an error if the body should be JSON and is not.
 pub fn value(response: &HttpResponse, expected: Option<Content>, path: &str) -> CallOutcome {
     if response.body.is_empty() {
         return Ok(Answer::Json(Json::Null));
@@ -63,8 +57,7 @@ pub fn value(response: &HttpResponse, expected: Option<Content>, path: &str) -> 
             Ok(json) => Ok(Answer::Json(json)),
             Err(problem) => {
                 let message = format!("{path} answered with invalid JSON: {problem}");
-                let class = ErrorClass::Validation(Validation::Result);
-                Err(CallError::new(class, message, Sent::Answered))
+                Err(invalid_result(message))
             }
         },
         Content::Text => Ok(Answer::Json(String::from_utf8_lossy(&response.body).into())),

@@ -37,10 +37,7 @@ impl EventStream {
     }
 
     /// Returns the data of the next event; `None` at the end of the stream. It is cancel-safe: no data is lost if the
-    /// future is dropped.
-    ///
-    /// # Errors
-    /// Returns an error if the stream breaks off or an event is too large.
+    /// future is dropped. Returns an error if the stream breaks off or an event is too large.
     pub(in crate::tools) async fn next(&mut self) -> Result<Option<Vec<u8>>, CallError> {
         loop {
             if let Some(data) = self.lines.next() {
@@ -67,7 +64,6 @@ impl EventLines {
     }
 
     /// Adds the next bytes. Returns false if an event is larger than `max_bytes`.
-    #[must_use]
     pub fn add(&mut self, mut bytes: &[u8], max_bytes: usize) -> bool {
         while let Some((&first, rest)) = bytes.split_first() {
             if std::mem::take(&mut self.after_return) && first == b'\n' {

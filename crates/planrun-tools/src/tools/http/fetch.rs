@@ -5,18 +5,16 @@ use std::sync::Arc;
 use planrun_lang::builtins::refused_argument;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::permission::Permissions;
-use planrun_lang::protocol::Sent;
-use planrun_lang::types::{
-    Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation,
-};
+use planrun_lang::types::{Effect, Field, Parameter, Rest, Signature, Type};
 use planrun_lang::value::{Key, Map, Value};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value as Json;
 
-use super::client::{display_url, error};
+use super::client::display_url;
 use super::{HttpClient, HttpRequest, HttpResponse, Limits, MAX_BODY_BYTES, failure};
 use crate::host::Host;
+use crate::tools::invalid_arguments;
 use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 
 /// Maximum length of the body of a failed answer in the error message, in characters.
@@ -33,7 +31,6 @@ pub struct Fetch {
 
 /// Returns the contract of `http.fetch`. With a constant method, the effect class follows from it:
 /// [`planrun_lang::types::method_effect`].
-#[must_use]
 pub fn fetch_signature() -> Signature {
     let field = |name: &str, ty: Type| Field {
         name: name.into(),
@@ -253,12 +250,4 @@ fn decode(response: &HttpResponse) -> Value {
         Ok(text) => Value::from(text),
         Err(_) => Value::Bytes(response.body.as_slice().into()),
     }
-}
-
-fn invalid_arguments(message: impl Into<String>) -> CallError {
-    error(
-        ErrorClass::Validation(Validation::Arguments),
-        message,
-        Sent::No,
-    )
 }

@@ -56,7 +56,6 @@ impl Place {
 
 impl Style {
     /// Returns the style with this name; `None` if parameters in this location cannot have it.
-    #[must_use]
     pub fn find(name: &str, place: Place) -> Option<Self> {
         let found = match name {
             "form" => (Self::Form, [Place::Query, Place::Cookie]),
@@ -74,7 +73,6 @@ impl Style {
 
 impl Serialization {
     /// Creates the serialization of a form field: lists repeat its name, and objects are JSON.
-    #[must_use]
     pub fn field(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -85,7 +83,6 @@ impl Serialization {
     }
 
     /// Creates the serialization of a path segment or header: lists and objects are separated by commas.
-    #[must_use]
     pub fn simple(name: &str) -> Self {
         Self {
             style: Style::Simple,
@@ -95,7 +92,6 @@ impl Serialization {
     }
 
     /// Returns the escaped `name=value` parts of a query.
-    #[must_use]
     pub fn query(&self, value: &Json) -> Vec<String> {
         let pair = |name: &str, value: &str| {
             format!("{}={value}", percent::encode(name, percent::RESERVED))
@@ -134,7 +130,6 @@ impl Serialization {
     }
 
     /// Returns the escaped text in a path.
-    #[must_use]
     pub fn path(&self, value: &Json) -> String {
         let escape = |part: &String| percent::encode(part, percent::RESERVED);
         let join = |separator: &str| {
@@ -170,7 +165,6 @@ impl Serialization {
     }
 
     /// Returns the value of a header or cookie.
-    #[must_use]
     pub fn line(&self, value: &Json) -> String {
         match (self.style, value) {
             (Style::Json, _) => value.to_string(),
@@ -215,7 +209,6 @@ impl Serialization {
 }
 
 /// Returns a text as it is, and any other value as JSON; null is empty.
-#[must_use]
 pub fn text(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -240,7 +233,6 @@ fn flat(value: &Json) -> Vec<String> {
 /// schema reports it.
 impl Serialization {
     /// Parses the value from the decoded pairs of a query or form; `None` if it is not among them.
-    #[must_use]
     pub fn from_pairs(&self, pairs: &[(String, String)], ty: &Type) -> Option<Json> {
         let own = || pairs.iter().filter(|(name, _)| *name == self.name);
         if self.style == Style::Json {
@@ -276,7 +268,6 @@ impl Serialization {
     }
 
     /// Parses the value from an escaped path segment, a header or a cookie.
-    #[must_use]
     pub fn from_text(&self, written: &str, ty: &Type) -> Json {
         self.from_line(&percent::decode(written), ty)
     }
@@ -380,7 +371,6 @@ fn split(written: &str, separator: &str, is_exploded: bool, ty: &Type) -> Json {
 }
 
 /// Parses a text as a single value of a type. It stays text if the type accepts that.
-#[must_use]
 pub fn scalar(written: &str, ty: &Type) -> Json {
     use planrun_lang::types::Literal;
     let read = || serde_json::from_str::<Json>(written).ok();

@@ -8,11 +8,8 @@ pub fn names(template: &str) -> impl Iterator<Item = &str> {
     behind.filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
 }
 
-/// Fills the arguments into a path. The caller has escaped them already.
-///
-/// # Errors
-/// Returns an error if an argument is missing, or if it would change the structure of the path: a segment that becomes
-/// empty, `.` or `..`.
+/// Fills the arguments into a path. The caller has escaped them already. Returns an error if an argument is missing, or
+/// if it would change the structure of the path: a segment that becomes empty, `.` or `..`.
 pub fn fill(
     template: &str,
     mut value: impl FnMut(&str) -> Option<String>,
@@ -40,7 +37,6 @@ pub fn fill(
 }
 
 /// Returns the still escaped arguments of a path that matches the template; `None` if it does not match.
-#[must_use]
 pub fn matched<'a>(template: &'a str, path: &'a str) -> Option<Vec<(&'a str, &'a str)>> {
     let (expected, actual) = (template.split('/'), path.split('/'));
     let mut found = Vec::new();

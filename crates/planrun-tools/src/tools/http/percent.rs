@@ -18,13 +18,11 @@ const fn controls_and(mut characters: &[u8]) -> AsciiSet {
 }
 
 /// Escapes the characters of a set, and everything beyond ASCII.
-#[must_use]
 pub fn encode(text: &str, escaped: &'static AsciiSet) -> String {
     utf8_percent_encode(text, escaped).to_string()
 }
 
 /// Decodes escapes. Invalid escapes stay as they are, and invalid UTF-8 is replaced.
-#[must_use]
 pub fn decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

@@ -16,7 +16,6 @@ const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
 /// Returns the failure that a status means, if any. `now` is the wall-clock time in nanoseconds since the Unix epoch,
 /// for `Retry-After` with a date. `who` answered, and `detail` is the answer's message.
-#[must_use]
 pub fn failure(
     status: u16,
     headers: &HeaderMap,
@@ -49,7 +48,6 @@ pub fn failure(
 
 /// Returns the wait that `Retry-After` requests, in seconds or until a date, at most a day; zero for a date in the
 /// past, and `None` for anything else. `now` is the wall-clock time in nanoseconds since the Unix epoch.
-#[must_use]
 pub fn retry_after(headers: &HeaderMap, now: i128) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

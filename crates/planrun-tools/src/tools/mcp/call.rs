@@ -179,11 +179,8 @@ impl Call<'_> {
         CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
     }
 
-    /// Asks for the input that a server requests, one part after the other.
-    ///
-    /// # Errors
-    /// Returns an error if the server asks more than [`MAX_QUESTIONS`] during the call; the question that is one too
-    /// many is not asked.
+    /// Asks for the input that a server requests, one part after the other. Returns an error if the server asks more
+    /// than [`MAX_QUESTIONS`] during the call; the question that is one too many is not asked.
     pub(super) async fn inputs(
         &mut self,
         requests: InputRequests,

@@ -1,7 +1,8 @@
 //! The calls in flight over one connection, and the messages that the server sends to them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ProgressNotificationParam, ProgressToken,
 };
@@ -104,7 +105,7 @@ impl OpenCalls {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Vec<OpenCall>) -> T) -> T {
-        change(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.calls.lock())
     }
 }
 

@@ -1,8 +1,9 @@
 //! A server that is a program: started in its own process group, with the end of its error output kept.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
@@ -36,10 +37,7 @@ struct ErrorOutput {
 pub(super) type Pipes = (Lines<ChildStdout>, ChildStdin);
 
 impl Program {
-    /// Starts the program of a server.
-    ///
-    /// # Errors
-    /// Returns one sentence that states why it cannot be started.
+    /// Starts the program of a server. Fails with one sentence that states why it cannot be started.
     pub(super) fn start(
         address: &McpAddress,
         host: &dyn Host,
@@ -83,7 +81,7 @@ impl Program {
         let errors = self.errors.as_mut()?;
         // On a timeout the program is still running, and the lines so far are used.
         let _ = tokio::time::timeout(ERROR_OUTPUT_TIMEOUT, &mut errors.reading).await;
-        let kept = errors.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = errors.kept.lock();
         let text = String::from_utf8_lossy(&kept);
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
         line.map(str::to_owned)
@@ -107,7 +105,7 @@ impl Program {
 async fn keep_the_end(mut output: impl AsyncRead + Unpin, kept: Arc<Mutex<Vec<u8>>>) {
     let mut buffer = [0; 1024];
     while let Ok(read @ 1..) = output.read(&mut buffer).await {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.lock();
         kept.extend(buffer.iter().take(read));
         let excess = kept.len().saturating_sub(MAX_ERROR_OUTPUT);
         kept.drain(..excess);

@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
+use crate::tools::invalid_result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use planrun_lang::call::{Answer, CallError, CallOutcome, sensitive_result};
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::{Redactor, redact_json_paths};
-use planrun_lang::types::{ErrorClass, Signature, Validation};
+use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::{Key, Map, Value};
 use rmcp::model::{CallToolResult, ContentBlock, ReadResourceResult, ResourceContents};
 use serde_json::Value as Json;
@@ -30,11 +31,7 @@ pub(super) fn outcome(result: CallToolResult, signature: &Signature) -> CallOutc
             .filter(|json| contract.violations(json).is_empty());
         return json.map(Answer::Json).ok_or_else(|| {
             let message = "the server declares a structured result, but sent none".to_owned();
-            CallError::new(
-                ErrorClass::Validation(Validation::Result),
-                message,
-                Sent::Answered,
-            )
+            invalid_result(message)
         });
     }
     if let Some(text) = only_text(&result.content) {
@@ -180,21 +177,13 @@ fn bytes(base64: &str) -> Result<Value, CallError> {
         .map(|bytes| Value::Bytes(bytes.into()))
         .map_err(|_| {
             let message = "the result has binary content that is not valid base64".to_owned();
-            CallError::new(
-                ErrorClass::Validation(Validation::Result),
-                message,
-                Sent::Answered,
-            )
+            invalid_result(message)
         })
 }
 
 fn unknown_block() -> CallError {
     let message = "the result has content of an unknown kind".to_owned();
-    CallError::new(
-        ErrorClass::Validation(Validation::Result),
-        message,
-        Sent::Answered,
-    )
+    invalid_result(message)
 }
 
 #[cfg(test)]

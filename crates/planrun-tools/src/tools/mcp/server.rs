@@ -32,7 +32,6 @@ impl McpServer {
         self.host.now()
     }
 
-    #[must_use]
     pub fn new(
         name: Arc<str>,
         address: McpAddress,
@@ -58,7 +57,6 @@ impl McpServer {
     }
 
     /// Returns the configured address.
-    #[must_use]
     pub fn address(&self) -> &McpAddress {
         &self.address
     }

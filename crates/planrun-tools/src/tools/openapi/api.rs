@@ -52,7 +52,6 @@ impl std::fmt::Debug for Api {
 
 /// Reads a document. Its operations become tools of the namespace `name`; `classes` are the effect classes that the
 /// project assigns.
-#[must_use]
 pub fn read_api(
     source: &Arc<SourceFile>,
     name: &Arc<str>,

@@ -47,10 +47,7 @@ enum Place {
 }
 
 impl Document {
-    /// Parses JSON or YAML.
-    ///
-    /// # Errors
-    /// Returns an error if the text is neither.
+    /// Parses JSON or YAML. Returns an error if the text is neither.
     pub(super) fn parse(source: Arc<SourceFile>) -> Result<Self, YamlError> {
         let text = source.text();
         let json = match serde_json::from_str::<Json>(text) {
@@ -77,10 +74,7 @@ impl Document {
         self.source.text().contains(word)
     }
 
-    /// Resolves a reference within this document.
-    ///
-    /// # Errors
-    /// Returns the reason in one sentence if it cannot be resolved.
+    /// Resolves a reference within this document. Fails with the reason in one sentence if it cannot be resolved.
     pub(super) fn target(&self, reference: &str) -> Result<At<'_>, String> {
         let Some(pointer) = reference.strip_prefix('#') else {
             return Err(format!(
@@ -96,10 +90,7 @@ impl Document {
         }
     }
 
-    /// Follows references until a part that is not a reference.
-    ///
-    /// # Errors
-    /// Returns the reason in one sentence if there is none.
+    /// Follows references until a part that is not a reference. Fails with the reason in one sentence if there is none.
     pub(super) fn follow<'a>(&'a self, at: At<'a>) -> Result<At<'a>, String> {
         let mut at = at;
         for _ in 0..MAX_REFERENCES {

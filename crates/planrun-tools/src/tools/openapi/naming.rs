@@ -60,8 +60,6 @@ pub(super) struct Arguments {
 
 impl Arguments {
     /// Returns the argument's name: `name`, or `PLACE_name` if an argument in another location has that already.
-    ///
-    /// # Errors
     /// Returns an error if both are taken.
     pub(super) fn claim(&mut self, place: &str, name: &str) -> Result<Arc<str>, String> {
         let second = format!("{place}_{name}");

@@ -110,10 +110,7 @@ struct Unnamed<'d> {
     schema: At<'d>,
 }
 
-/// Reads an operation as a tool.
-///
-/// # Errors
-/// Returns the reason in one sentence if it cannot be a tool.
+/// Reads an operation as a tool. Fails with the reason in one sentence if it cannot be a tool.
 pub(super) fn read(
     schemas: &Schemas,
     found: &Found,

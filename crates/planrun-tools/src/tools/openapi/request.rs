@@ -1,8 +1,6 @@
 //! Builds the request of a call: the path, query, headers and cookies from their arguments, and the body.
 
 use planrun_lang::call::CallError;
-use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 use reqwest::Url;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -14,6 +12,7 @@ use super::multipart::Multipart;
 use super::operation::{Operation, Security};
 use crate::tools::http::parameter::{Place, Style, text};
 use crate::tools::http::{Content, HttpRequest, from_utf8, path, percent};
+use crate::tools::invalid_arguments;
 
 /// The parts of a request.
 pub(super) struct Call<'a> {
@@ -26,10 +25,8 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Returns the request for this base address and these credentials.
-    ///
-    /// # Errors
-    /// Returns an error if an argument cannot be sent. Nothing was sent then.
+    /// Returns the request for this base address and these credentials. Returns an error if an argument cannot be sent.
+    /// Nothing was sent then.
     pub(super) fn request(&self, base: &str, access: &Access) -> Result<HttpRequest, CallError> {
         let path = self.path()?;
         let mut url = Url::parse(&format!("{}{path}", base.trim_end_matches('/')))
@@ -239,11 +236,7 @@ impl Call<'_> {
 
     fn invalid_argument(&self, message: impl AsRef<str>) -> CallError {
         let path = self.operation.signature.path();
-        CallError::new(
-            ErrorClass::Validation(Validation::Arguments),
-            format!("{path}: {}", message.as_ref()),
-            Sent::No,
-        )
+        invalid_arguments(format!("{path}: {}", message.as_ref()))
     }
 }
 

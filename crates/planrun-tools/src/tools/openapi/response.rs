@@ -109,10 +109,8 @@ impl Output {
     }
 }
 
-/// Reads the answers of an operation and the schemas of its result.
-///
-/// # Errors
-/// Returns the reason in one sentence if a reference cannot be resolved.
+/// Reads the answers of an operation and the schemas of its result. Fails with the reason in one sentence if a
+/// reference cannot be resolved.
 pub(super) fn read(schemas: &Schemas, operation: &At) -> Result<(Responses, Output), String> {
     let mut found = Vec::new();
     for (status, at) in operation.get("responses").iter().flat_map(At::entries) {
@@ -193,7 +191,6 @@ fn output(mut bundle: Bundle, responses: &Responses, found: &[Found]) -> Option<
 
 impl Responses {
     /// Returns the answer that is declared for a status.
-    #[must_use]
     pub fn of(&self, status: u16) -> Option<&Declared> {
         self.declared
             .iter()

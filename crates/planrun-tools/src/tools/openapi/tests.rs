@@ -1,12 +1,13 @@
 //! Tests documents against servers that record their requests, and with invalid and hostile documents.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
 use planrun_lang::call::{Answer, CallError, Details};
 use planrun_lang::protocol::Sent;
 use planrun_lang::source::SourceFile;
@@ -148,7 +149,6 @@ async fn serve() -> (String, Requests) {
                 let body = String::from_utf8_lossy(&body);
                 requests
                     .lock()
-                    .unwrap()
                     .push(format!("{method} {uri}{lines}\n\n{body}"));
                 answer(uri.path().rsplit('/').next().unwrap_or_default())
             }
@@ -265,11 +265,7 @@ async fn requests_are_what_the_document_says() {
     ];
     for (name, arguments, expected) in cases {
         let _ = call(&catalog, name, arguments).await.unwrap();
-        assert_eq!(
-            requests.lock().unwrap().pop().as_deref(),
-            Some(expected),
-            "{name}"
-        );
+        assert_eq!(requests.lock().pop().as_deref(), Some(expected), "{name}");
     }
 }
 
@@ -284,7 +280,7 @@ async fn files_are_parts_of_a_form() {
         matches!(&stored, Value::Bytes(bytes) if **bytes == [0, 159, 146, 150]),
         "{stored:?}"
     );
-    let upload = requests.lock().unwrap().pop().unwrap();
+    let upload = requests.lock().pop().unwrap();
     let boundary = upload
         .split("boundary=")
         .nth(1)
@@ -314,7 +310,7 @@ async fn an_argument_never_makes_it_another_path() {
         .await
         .unwrap_err();
     assert_eq!(error.class.to_string(), "validation.arguments");
-    assert_eq!(requests.lock().unwrap().len(), 0);
+    assert_eq!(requests.lock().len(), 0);
 }
 
 #[tokio::test]

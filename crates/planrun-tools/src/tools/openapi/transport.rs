@@ -35,7 +35,6 @@ pub struct OpenApiTransport {
 
 impl OpenApiTransport {
     /// Creates the transport of an operation.
-    #[must_use]
     pub fn new(
         client: HttpClient,
         host: Arc<dyn Host>,

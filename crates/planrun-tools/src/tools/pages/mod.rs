@@ -30,7 +30,6 @@ const PROSE: [(&str, &str); 11] = [
 ];
 
 /// Returns the contracts of all built-in tools, by namespace and name.
-#[must_use]
 pub fn built_in() -> Vec<Arc<Signature>> {
     let nothing = Arc::new(Permissions::none());
     let catalog = Catalog::new(Arc::new(MemoryHost::default()), PathBuf::new(), &nothing);
@@ -42,7 +41,6 @@ pub fn built_in() -> Vec<Arc<Signature>> {
 }
 
 /// Returns the Markdown page of a built-in tool: its contract, then the text.
-#[must_use]
 pub fn page(signature: &Signature) -> String {
     let mut text = format!(
         "{}\n\n```text\n{}```\n",

@@ -7,16 +7,14 @@ use std::sync::Arc;
 use planrun_lang::builtins::refused_argument;
 use planrun_lang::call::{Answer, CallError};
 use planrun_lang::permission::{Permissions, ReachedProgram};
-use planrun_lang::protocol::Sent;
-use planrun_lang::types::{
-    Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation,
-};
+use planrun_lang::types::{Effect, Field, Parameter, Rest, Signature, Type};
 use planrun_lang::value::Value;
 use tokio::process::Command;
 
 use super::context::command;
 use super::run::{Bounds, Ended, run};
 use crate::host::Host;
+use crate::tools::invalid_arguments;
 use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 
 /// The environment variable that contains the idempotency key, which is the same for every attempt.
@@ -32,7 +30,6 @@ pub struct ProcessTool {
 }
 
 /// Returns the contract of `proc.run`.
-#[must_use]
 pub fn process_signature() -> Signature {
     let parameter = |name: &str, ty: Type, required: bool, description: &str| Parameter {
         name: name.into(),
@@ -121,7 +118,7 @@ impl ProcessTool {
             .unwrap_or_default();
         let argv: Vec<&str> = argv.iter().filter_map(Value::as_str).collect();
         let Some((program, rest)) = argv.split_first() else {
-            return Err(invalid_arguments("argv is missing".into()));
+            return Err(invalid_arguments("argv is missing"));
         };
         let program = ReachedProgram::of(&*self.host, &self.root, program);
         self.permissions.run(&program)?;
@@ -190,9 +187,4 @@ fn answer(ended: &Ended) -> Answer {
 
 fn refused(argument: &str, arguments: &Value) -> Option<String> {
     refused_argument(("proc", "run"), argument, arguments.get(argument)?)
-}
-
-fn invalid_arguments(message: String) -> CallError {
-    let class = ErrorClass::Validation(Validation::Arguments);
-    CallError::new(class, message, Sent::No)
 }

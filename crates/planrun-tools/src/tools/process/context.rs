@@ -42,7 +42,6 @@ impl ProgramContext {
 
     /// Returns true if a program cannot be started because it does not exist: neither its file, nor a file of its name in
     /// the search path.
-    #[must_use]
     pub fn lacks(&self, program: &str, host: &dyn Host) -> bool {
         let program = ReachedProgram::of(host, &self.root, program);
         let own = self.environment.iter().filter(|(name, _)| name == "PATH");

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{
     Pid, Signal, kill_process, kill_process_group, test_kill_process, test_kill_process_group,
 };
@@ -28,7 +29,7 @@ static RUNNING: Mutex<BTreeMap<Arc<str>, Pid>> = Mutex::new(BTreeMap::new());
 /// this process ends any more.
 pub fn kill_programs() {
     abandon_calls();
-    let running = std::mem::take(&mut *RUNNING.lock().unwrap_or_else(PoisonError::into_inner));
+    let running = std::mem::take(&mut *RUNNING.lock());
     for (mark, leader) in running {
         kill(leader, &mark);
     }
@@ -66,10 +67,8 @@ pub(in crate::tools) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Starts a program as the leader of a process group, with a mark that its descendants inherit.
-    ///
-    /// # Errors
-    /// Returns any error of the operating system.
+    /// Starts a program as the leader of a process group, with a mark that its descendants inherit. Fails with any
+    /// error of the operating system.
     pub(in crate::tools) fn start(command: &mut Command) -> std::io::Result<(Self, Child)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -78,16 +77,14 @@ impl ProcessGroup {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         let (leader, mark) = (id.and_then(Pid::from_raw), Arc::from(mark));
         if let Some(leader) = leader {
-            let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut running = RUNNING.lock();
             running.insert(Arc::clone(&mark), leader);
         }
         Ok((Self { leader, mark }, child))
     }
 
-    /// Limits the address space of the leader, and of each program that it starts from now on, in bytes.
-    ///
-    /// # Errors
-    /// Returns an error if the system cannot limit a running program.
+    /// Limits the address space of the leader, and of each program that it starts from now on, in bytes. Returns an
+    /// error if the system cannot limit a running program.
     #[cfg(target_os = "linux")]
     pub(super) fn bound_memory(&self, bytes: u64) -> std::io::Result<()> {
         use rustix::process::{Resource, Rlimit, prlimit};
@@ -102,10 +99,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Limits the address space of the leader, and of each program that it starts from now on, in bytes.
-    ///
-    /// # Errors
-    /// Always: this system cannot limit a running program.
+    /// Limits the address space of the leader, and of each program that it starts from now on, in bytes. Always: this
+    /// system cannot limit a running program.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn bound_memory(&self, _bytes: u64) -> std::io::Result<()> {
         Err(std::io::ErrorKind::Unsupported.into())
@@ -136,7 +131,7 @@ impl ProcessGroup {
     /// Returns what has to be killed, unless that has been done already.
     fn take(&mut self) -> Option<(Pid, Arc<str>)> {
         let leader = self.leader.take()?;
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = RUNNING.lock();
         running.remove(&self.mark);
         Some((leader, Arc::clone(&self.mark)))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Signature, Type, Validation, encode};
+use planrun_lang::types::{ErrorClass, Signature, Type, encode};
 use planrun_lang::value::Value;
 use serde_json::{Map, Value as Json};
 use tokio::process::Command;
@@ -15,6 +15,7 @@ use crate::contract::arguments_type;
 use crate::host::Host;
 use crate::tools::app::Reason;
 use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
+use crate::tools::{invalid_arguments, invalid_result};
 
 /// Maximum length of the program's output in an error message, in characters.
 const MAX_OUTPUT_IN_MESSAGE: usize = 400;
@@ -117,8 +118,7 @@ impl ProgramTransport {
                 "an argument of {} contains a zero byte",
                 self.tool.signature.path()
             );
-            let class = ErrorClass::Validation(Validation::Arguments);
-            return Err(CallError::new(class, message, Sent::No));
+            return Err(invalid_arguments(message));
         }
         let mut command = self.program.context.command(own, &*self.host);
         command.args(further).args(filled).env(KEY_VARIABLE, key);
@@ -169,8 +169,7 @@ impl ProgramTool {
         }
         let misfit = |what: &str| {
             let message = format!("{path} wrote {what}");
-            let class = ErrorClass::Validation(Validation::Result);
-            CallError::new(class, message, Sent::Answered)
+            invalid_result(message)
         };
         match self.output {
             Output::Json => serde_json::from_slice(&ended.stdout)

@@ -2,9 +2,10 @@
 //! started.
 
 use std::process::ExitStatus;
-use std::sync::{Mutex, PoisonError};
+
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Transient, Validation};
@@ -46,11 +47,8 @@ pub(super) struct Ended {
     pub stderr: Vec<u8>,
 }
 
-/// Runs a program to its end.
-///
-/// # Errors
-/// Returns an error if the program cannot be started, is stopped, exceeds its limits or is killed. Once it has been
-/// started, it may have had its effect.
+/// Runs a program to its end. Returns an error if the program cannot be started, is stopped, exceeds its limits or is
+/// killed. Once it has been started, it may have had its effect.
 pub(super) async fn run(
     mut command: Command,
     input: Vec<u8>,
@@ -235,7 +233,7 @@ async fn drain(
             return Err(Stop::TooMuch);
         }
         output.extend(buffer.iter().take(read));
-        let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = written.lock();
         written.add(read);
     }
 }

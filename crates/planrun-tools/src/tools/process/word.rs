@@ -17,10 +17,8 @@ enum Piece {
 }
 
 impl Word {
-    /// Parses a word. `{NAME}` is the placeholder of an argument; `{{` and `}}` are literal braces.
-    ///
-    /// # Errors
-    /// Returns one sentence if a brace is unmatched.
+    /// Parses a word. `{NAME}` is the placeholder of an argument; `{{` and `}}` are literal braces. Fails with one
+    /// sentence if a brace is unmatched.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut plain = String::new();

@@ -35,11 +35,8 @@ pub struct Login {
 
 impl Login {
     /// Discovers the authorization server, registers planrun there, and listens for the browser's answer. `further` are
-    /// scopes that are requested in addition to those of the previous login.
-    ///
-    /// # Errors
-    /// Returns one sentence for the user, parts of which may be untrusted text. Also fails if the project does not
-    /// permit the server.
+    /// scopes that are requested in addition to those of the previous login. Fails with one sentence for the user,
+    /// parts of which may be untrusted text. Also fails if the project does not permit the server.
     pub async fn begin(
         (url, headers): (&str, &[(String, String)]),
         oauth: &OAuth,
@@ -102,27 +99,22 @@ impl Login {
     }
 
     /// The address that the user's browser has to open. Untrusted text.
-    #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
     /// The authorization server that asks the user. Untrusted text.
-    #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
     /// The file that the tokens will be stored in.
-    #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Waits for the browser's answer and stores the tokens.
-    ///
-    /// # Errors
-    /// Returns one sentence for the user, parts of which may be untrusted text.
+    /// Waits for the browser's answer and stores the tokens. Fails with one sentence for the user, parts of which may
+    /// be untrusted text.
     pub async fn finish(self, limit: Duration) -> Result<(), String> {
         let callback_url = tokio::time::timeout(limit, self.answer()).await;
         let callback_url = callback_url.map_err(|_| {

@@ -74,11 +74,8 @@ struct Discovered {
 
 impl Discovered {
     /// Discovers the authorization server of a server, starting with the challenge that the server sends to a client
-    /// without a login, and gets its metadata.
-    ///
-    /// # Errors
-    /// Returns an error if the server or its authorization server cannot be used, or if the project has an `allow` that
-    /// does not permit a host that requests would be sent to.
+    /// without a login, and gets its metadata. Returns an error if the server or its authorization server cannot be
+    /// used, or if the project has an `allow` that does not permit a host that requests would be sent to.
     async fn of(url: &str, challenge: Option<&str>, limit: &ProjectLimit) -> Result<Self, Refusal> {
         let unusable =
             |error: AuthError| format!("its authorization cannot be used: {}", why(&error));
@@ -149,10 +146,8 @@ fn not_permitted(why: &str) -> Refusal {
     Refusal::Denied(format!("its authorization server cannot be used: {why}"))
 }
 
-/// Returns the manager that sends the token of a login with each request and refreshes it.
-///
-/// # Errors
-/// Returns an error if the user has not logged in at the authorization server that the server names now.
+/// Returns the manager that sends the token of a login with each request and refreshes it. Returns an error if the user
+/// has not logged in at the authorization server that the server names now.
 pub(super) async fn authorized(
     (name, url, challenge): (&str, &str, Option<&str>),
     (limit, host): (&ProjectLimit, &Arc<dyn Host>),

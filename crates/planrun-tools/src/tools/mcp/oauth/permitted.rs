@@ -1,9 +1,9 @@
 //! Sends the requests of a login only to hosts that `allow` of planrun.yaml permits.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::{Response, StatusCode};
+use parking_lot::Mutex;
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Denied, ErrorClass};
@@ -42,7 +42,7 @@ impl PermittedClient {
     /// Returns why a request was not sent, if one was not permitted.
     pub(super) fn refusal(&self) -> Option<String> {
         let refusal = self.refusal.lock();
-        refusal.unwrap_or_else(PoisonError::into_inner).clone()
+        refusal.clone()
     }
 
     async fn send(&self, request: OAuthHttpRequest) -> Result<Response<Vec<u8>>, CallError> {
@@ -60,7 +60,7 @@ impl PermittedClient {
         let answer = self.client.exchange(request, (&gate, follows), MAX_BYTES);
         let answer = answer.await.inspect_err(|error| {
             if matches!(error.class, ErrorClass::Denied(_)) {
-                let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut refusal = self.refusal.lock();
                 *refusal = Some(error.message.clone());
             }
         })?;
@@ -85,10 +85,8 @@ impl OAuthHttpClient for PermittedClient {
     }
 }
 
-/// Checks whether the project permits requests to an address that a server names.
-///
-/// # Errors
-/// Returns the reason in one sentence, with what to add to planrun.yaml.
+/// Checks whether the project permits requests to an address that a server names. Fails with the reason in one
+/// sentence, with what to add to planrun.yaml.
 pub(super) fn permitted(limit: &ProjectLimit, url: &Url) -> Result<(), String> {
     let checked = limit.url(url);
     checked.map_err(|why| format!("{} may not be reached: {why}", display_url(url)))
