@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use planrun_lang::diag::closest;
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
-    ArmBody, BinaryOp, ClauseKind, Expr, Statement, StatementKind, StepBody,
+    ArmBody, BinaryOp, ClauseKind, Expr, ExprKind, Literal, Statement, StatementKind, StepBody,
 };
 use planrun_lang::types::Signature;
 use planrun_lang::yaml::Node;
 
 use super::output::Given;
 use super::{Importer, keys};
+use crate::calls::{Value, literals};
 use crate::draft::{excerpt, one_line};
 use crate::tree;
 
@@ -297,35 +298,18 @@ impl Importer<'_, '_> {
         }
     }
 
-    /// Code is not carried. If it only returns success or failure, the outputs represent it completely.
+    /// Code is not carried. If it only reports success or failure, the outputs represent it completely.
     fn code(&mut self, listener: &Listener<'_>, what: &str) -> Action {
         let node = listener.node;
-        let config = node
-            .get("action_config")
-            .and_then(|config| config.get("code"));
-        let misnamed = node.get("code");
-        let Some(code) = node.get("code_snippet").or(config).or(misnamed) else {
+        let Some(code) = code_of(node) else {
             let why = "a listener of type `code` has no `code_snippet`";
             return Action::Lost(self.draft.hole(node.span, what, why));
         };
-        let lines = code.text().unwrap_or_default().lines().map(str::trim);
-        let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let (first, more) = (lines.next().unwrap_or_default(), lines.next());
-        let squeezed: String = first.chars().filter(|c| !c.is_whitespace()).collect();
-        let verdict = squeezed
-            .strip_prefix("result={")
-            .and_then(|rest| rest.strip_suffix('}'));
-        let says = |word: &str| {
-            verdict.is_some_and(|verdict| {
-                verdict.contains(&format!("success\":{word}"))
-                    || verdict.contains(&format!("success':{word}"))
-            })
-        };
-        if more.is_none() && (says("True") || says("False")) {
+        if let Some(succeeds) = code.text().and_then(verdict) {
             let why = "only reports success or failure, which its output also expresses";
             self.draft
                 .changed(code.span, format!("the code of {what}"), why);
-            return Action::Nothing(says("True"));
+            return Action::Nothing(succeeds);
         }
         let why = "a plan cannot contain code in other languages: move it into a tool, or write it as expressions";
         Action::Lost(
@@ -487,6 +471,34 @@ fn select_tool<'s>(tools: &[&'s Signature], prompt: &str) -> Option<&'s Signatur
     named
         .or_else(|| only(tools.iter().collect()))
         .or_else(changing)
+}
+
+/// Returns the code of a listener.
+fn code_of(listener: &Node) -> Option<&Node> {
+    let config = listener.get("action_config");
+    let config = config.and_then(|config| config.get("code"));
+    let snippet = listener.get("code_snippet").or(config);
+    snippet.or_else(|| listener.get("code"))
+}
+
+/// Returns the success that code reports; `None` if it does anything else than to assign a constant result with it.
+fn verdict(code: &str) -> Option<bool> {
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with('#');
+    let lines: Vec<&str> = code.lines().filter(is_code).collect();
+    let assigned = lines.join("\n");
+    let value = assigned.trim().strip_prefix("result")?.trim_start();
+    let Ok(Value::Object(fields)) = literals::literal(value.strip_prefix('=')?) else {
+        return None;
+    };
+    // The last of several fields with one name counts in Python.
+    let (_, success) = fields.iter().rfind(|(name, _)| name == "success")?;
+    match success {
+        Value::Plain(Expr {
+            kind: ExprKind::Literal(Literal::Bool(success)),
+            ..
+        }) => Some(*success),
+        _ => None,
+    }
 }
 
 /// An agent of AIntegration makes up to three attempts at a call.
