@@ -161,7 +161,7 @@ fn describe(format: Format) -> (&'static str, &'static str) {
         ),
         Format::Payload => (
             "Payloads of the skeleton: `steps` with `tool`, `dependencies` and references such as `$step_1.output.docs`, in all variants that occur",
-            "a step for each, `after` for dependencies whose result is not read, `on_failure: settle`, and the last step as the reply. Every violation of the rules of the format is reported",
+            "a step for each, `after` for dependencies whose result is not read, `on_failure: settle`, and the last step as the reply. Every violation of the rules of the format is reported; without steps, or if they are not numbered in order, the plan does not run",
         ),
         Format::Graph => (
             "Graphs of steps of SAGE: `depends_on` and its synonyms, at the top level or under `steps` or `plan`",

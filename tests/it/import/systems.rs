@@ -232,7 +232,10 @@ async fn the_contract_of_payloads_holds() {
         let checked = sema::check_without_rules(&plan, &Tools::default(), &NoFiles);
         let is_sound = checked.diagnostics.iter().all(|found| !found.is_error());
         match case["expect"].as_str().unwrap() {
-            "REJECT" => assert!(says(case["error"].as_str().unwrap()), "{name}"),
+            "REJECT" => {
+                assert!(says(case["error"].as_str().unwrap()), "{name}");
+                assert!(!is_sound, "{name}: {}", made.text);
+            }
             "BLOCKED" => assert!(!is_sound && says("unknown dependency: step_X"), "{name}"),
             end => {
                 assert!(is_sound, "{name}: {:?}", checked.diagnostics);

@@ -87,11 +87,17 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
     }
     draft.report_keys(root, "the payload", &["task_summary", "steps"], &PROSE);
     let steps = items(root, "steps");
+    let place = root.get("steps").map_or(root.span, |steps| steps.span);
     if steps.is_empty() {
-        let place = root.get("steps").map_or(root.span, |steps| steps.span);
         fault(draft, place, "steps must be a non-empty array".to_owned());
     }
-    let ids = ids(steps, draft);
+    let (ids, is_numbered) = ids(steps, draft);
+    // Such a payload is refused before anything runs.
+    let is_refused = steps.is_empty() || !is_numbered;
+    let refused = is_refused.then(|| {
+        let why = "are broken, so the original system would not run it";
+        Value::Plain(draft.hole(place, "the rules of payloads", why))
+    });
     let calls = steps
         .iter()
         .enumerate()
@@ -103,7 +109,7 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
             .and_then(Node::text)
             .map(str::to_owned),
         calls,
-        answer: Answer::Last,
+        answer: refused.map_or(Answer::Last, Answer::Value),
         is_parallel: false,
         settles: true,
     };
@@ -115,8 +121,9 @@ fn fault(draft: &mut Draft<'_>, span: Span, message: String) {
     draft.lost(span, "the rules of payloads", message);
 }
 
-/// Returns the number of each step by its id, and reports invalid ids.
-fn ids(steps: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, usize> {
+/// Returns the number of each step by its id, and whether the ids are those that the format requires; others are
+/// reported.
+fn ids(steps: &[Node], draft: &mut Draft<'_>) -> (BTreeMap<String, usize>, bool) {
     let mut ids = BTreeMap::new();
     let mut numbers = Vec::new();
     for (number, step) in steps.iter().enumerate() {
@@ -163,7 +170,7 @@ fn ids(steps: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, usize> {
             "step_id sequence must be contiguous: step_1..step_N".to_owned(),
         );
     }
-    ids
+    (ids, first.is_none() && gap.is_none())
 }
 
 /// Reports violations of the rules in one step.
@@ -279,7 +286,8 @@ fn dependencies(
                 }
             }
             None => {
-                let near = closest(dependency, ids.keys().map(String::as_str));
+                let earlier = ids.iter().filter(|(_, other)| **other < number);
+                let near = closest(dependency, earlier.map(|(id, _)| id.as_str()));
                 let help =
                     near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
                 let why = format!("steps[{number}] has unknown dependency: {dependency}{help}");
