@@ -200,11 +200,23 @@ impl Importer<'_, '_> {
             }
             made.extend(self.listener(listener));
         }
+        if listeners.iter().any(|listener| !listener.is_code()) {
+            self.report_verification(main.as_deref());
+        }
         let mut body = vec![policy()];
         body.extend(self.declared(main.as_deref(), end));
         body.append(&mut made);
         body.extend(self.run_of(main.as_deref(), end));
         body
+    }
+
+    /// Reports that no agent verifies what was done: the plan would need a model for that.
+    fn report_verification(&mut self, main: Option<&str>) {
+        if let Some(task) = main.and_then(|main| self.tasks.get(main)) {
+            let what = format!("task `{}`", excerpt(&task.title));
+            let why = "starts no verification by agents when it is done: if a model is configured, write `policy { on_failure: pause, verify: agents }`";
+            self.draft.changed(task.span, what, why);
+        }
     }
 
     /// Records the tasks whose start must not trigger a listener that waits for their first status.
