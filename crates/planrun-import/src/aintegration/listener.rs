@@ -119,6 +119,7 @@ impl Importer<'_, '_> {
             ("action_type", node.get("listener_type").is_none()),
         ];
         let used = [
+            "listener_type",
             "action_condition",
             "action_prompt",
             "priority",

@@ -318,6 +318,11 @@ impl Importer<'_, '_> {
                 return Some(id);
             }
             self.unknown_task(&id, span);
+        } else if let Some(id) = root.get("main_task_id")
+            && !matches!(id.content, Content::Null)
+        {
+            let why = "is not an id: the task that is marked or comes first is used";
+            self.draft.lost(id.span, "`main_task_id`", why);
         }
         let nodes = items(root, "tasks");
         let marked = nodes.iter().find(|node| {
