@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{BinaryOp, Expr};
 
-use super::{FIRST, Importer, is};
+use super::{FIRST, Importer, Task, is};
 use crate::draft::excerpt;
 use crate::expression::condition::{self, Truth, Words};
 use crate::tree;
@@ -240,8 +240,9 @@ impl Importer<'_, '_> {
     pub fn written(&self, on: &When, waits: bool) -> Expr {
         let joined =
             |parts: Vec<Expr>, operator| tree::joined(parts, operator).unwrap_or_else(tree::null);
+        let events = |id: &str| self.tasks.get(id).map(event).unwrap_or_default();
         match on {
-            When::Event(id) => joined(self.event(id), BinaryOp::And),
+            When::Event(id) => joined(events(id), BinaryOp::And),
             When::Is(id, status) => {
                 let Some(task) = self.tasks.get(id) else {
                     return tree::null();
@@ -255,7 +256,7 @@ impl Importer<'_, '_> {
             When::Not(inner) => tree::not(self.written(inner, waits)),
             When::All(parts) => {
                 let parts = parts.iter().flat_map(|part| match part {
-                    When::Event(id) => self.event(id),
+                    When::Event(id) => events(id),
                     When::Is(..) | When::Not(_) | When::All(_) | When::Any(_) => {
                         vec![self.written(part, waits)]
                     }
@@ -268,17 +269,12 @@ impl Importer<'_, '_> {
             }
         }
     }
+}
 
-    /// Returns the tests for an event of a task that an output causes.
-    fn event(&self, id: &str) -> Vec<Expr> {
-        let Some(task) = self.tasks.get(id) else {
-            return Vec::new();
-        };
-        let failed = tree::not(is(&task.name, "failed"));
-        let event = Some(tree::variable(&task.name));
-        event
-            .into_iter()
-            .chain(task.fails_with_work().then_some(failed))
-            .collect()
-    }
+/// Returns the tests for an event of a task that an output causes.
+fn event(task: &Task) -> Vec<Expr> {
+    let failed = tree::not(is(&task.name, "failed"));
+    let mut tests = vec![tree::variable(&task.name)];
+    tests.extend(task.fails_with_work().then_some(failed));
+    tests
 }

@@ -5,10 +5,10 @@ use planrun_lang::syntax::ast::{
 };
 use planrun_lang::yaml::Node;
 
-use super::Importer;
 use super::flow::AfterFailure;
 use super::listener::{Action, Listener, OUTPUTS};
 use super::output::Given;
+use super::{Importer, Task};
 use crate::draft::excerpt;
 use crate::tree;
 
@@ -90,7 +90,9 @@ impl Importer<'_, '_> {
         let failed = tagged(false, message.clone());
         let arm = match listener.after_failure {
             Some(AfterFailure::Again(times)) => {
-                let rounds = self.counted(listener, &mut badly);
+                let set = listener.sets.iter().find(|set| set.is_failure);
+                let task = set.and_then(|set| self.tasks.get_mut(&set.task));
+                let rounds = counted(task, &mut badly);
                 let is_last = tree::binary(rounds, BinaryOp::GreaterEqual, tree::int(times));
                 let last = tree::fail_when("tool.failed", message, is_last);
                 ArmBody::Do(tree::block(vec![last, tree::yields(failed)]))
@@ -111,32 +113,30 @@ impl Importer<'_, '_> {
         let otherwise = Some(tree::block(vec![badly]));
         body.push(tree::statement(StatementKind::If { arms, otherwise }));
     }
+}
 
-    /// Makes a `set` count how often it has triggered its listener again. Returns the number so far.
-    fn counted(&mut self, listener: &Listener<'_>, set: &mut Statement) -> Expr {
-        let sets = listener.sets.iter().find(|set| set.is_failure);
-        let task = sets.and_then(|set| self.tasks.get_mut(&set.task));
-        let (Some(task), StatementKind::Set { context, .. }) = (task, &mut set.kind) else {
-            return tree::int(0);
-        };
-        let mut counter = "rounds".to_owned();
-        while task.fields.contains(&counter) || task.counters.contains(&counter) {
-            counter.push('_');
-        }
-        task.counters.insert(counter.clone());
-        let read = tree::field(tree::variable(&task.name), &counter);
-        let rounds = tree::coalesce(read, tree::int(0));
-        let next = tree::binary(rounds.clone(), BinaryOp::Add, tree::int(1));
-        let entry = tree::object(vec![(counter, next)]);
-        match (
-            context.as_deref_mut().map(|context| &mut context.kind),
-            entry.kind,
-        ) {
-            (Some(ExprKind::Object(entries)), ExprKind::Object(more)) => entries.extend(more),
-            (_, kind) => *context = Some(Box::new(tree::expr(kind))),
-        }
-        rounds
+/// Makes a `set` count how often it has triggered its listener again. Returns the number so far.
+fn counted(task: Option<&mut Task>, set: &mut Statement) -> Expr {
+    let (Some(task), StatementKind::Set { context, .. }) = (task, &mut set.kind) else {
+        return tree::int(0);
+    };
+    let mut counter = "rounds".to_owned();
+    while task.fields.contains(&counter) || task.counters.contains(&counter) {
+        counter.push('_');
     }
+    task.counters.insert(counter.clone());
+    let read = tree::field(tree::variable(&task.name), &counter);
+    let rounds = tree::coalesce(read, tree::int(0));
+    let next = tree::binary(rounds.clone(), BinaryOp::Add, tree::int(1));
+    let entry = tree::object(vec![(counter, next)]);
+    match (
+        context.as_deref_mut().map(|context| &mut context.kind),
+        entry.kind,
+    ) {
+        (Some(ExprKind::Object(entries)), ExprKind::Object(more)) => entries.extend(more),
+        (_, kind) => *context = Some(Box::new(tree::expr(kind))),
+    }
+    rounds
 }
 
 /// An agent of AIntegration makes up to three attempts at a call.

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::diag::closest;
 use planrun_lang::source::Span;
-use planrun_lang::syntax::ast::{Expr, ExprKind, Literal, Statement, StatementKind};
+use planrun_lang::syntax::ast::{Expr, Statement, StatementKind};
 use planrun_lang::types::Signature;
 use planrun_lang::yaml::{Content, Node};
 
+use super::code::verdict;
 use super::condition::When;
 use super::flow::{AfterFailure, Field, Set};
 use super::{FIRST, Importer, Task, keys};
-use crate::calls::{Value, literals};
 use crate::draft::{excerpt, one_line};
 use crate::expression::condition::Truth;
 use crate::tree;
@@ -393,7 +393,7 @@ impl Importer<'_, '_> {
         listener: &Listener<'_>,
         what: &str,
     ) -> Vec<(String, Expr)> {
-        let read = self.read_by(prompt);
+        let read = read_by(prompt, &self.tasks);
         let (mut arguments, mut taken) = (Vec::new(), BTreeMap::new());
         for parameter in &tool.parameters {
             let name = &*parameter.name;
@@ -431,21 +431,6 @@ impl Importer<'_, '_> {
             self.draft.lost(listener.node.span, what, why);
         }
         arguments
-    }
-
-    /// Returns what a prompt reads from the known tasks: `{002.context.email}`.
-    fn read_by(&self, prompt: &str) -> Vec<Placeholder> {
-        let parts = prompt.split('{').skip(1);
-        let inside = parts.filter_map(|part| Some(part.split_once('}')?.0));
-        let read = inside.filter_map(|inside| {
-            let (task, rest) = inside.trim().split_once('.')?;
-            self.tasks.contains_key(task).then(|| Placeholder {
-                written: format!("{{{inside}}}"),
-                task: task.to_owned(),
-                field: rest.strip_prefix("context.").map(str::to_owned),
-            })
-        });
-        read.collect()
     }
 
     /// Returns the id of a task that may have a context field with this name when the listener fires: one whose field the
@@ -496,6 +481,21 @@ struct Placeholder {
     field: Option<String>,
 }
 
+/// Returns what a prompt reads from the known tasks: `{002.context.email}`.
+fn read_by(prompt: &str, tasks: &BTreeMap<String, Task>) -> Vec<Placeholder> {
+    let parts = prompt.split('{').skip(1);
+    let inside = parts.filter_map(|part| Some(part.split_once('}')?.0));
+    let read = inside.filter_map(|inside| {
+        let (task, rest) = inside.trim().split_once('.')?;
+        tasks.contains_key(task).then(|| Placeholder {
+            written: format!("{{{inside}}}"),
+            task: task.to_owned(),
+            field: rest.strip_prefix("context.").map(str::to_owned),
+        })
+    });
+    read.collect()
+}
+
 /// Returns the only tool that a prompt names, else the only tool of the app, else its only tool with effects.
 fn select_tool<'s>(tools: &[&'s Signature], prompt: &str) -> Option<&'s Signature> {
     let words: Vec<&str> = prompt
@@ -536,24 +536,4 @@ fn code_of(listener: &Node) -> Option<&Node> {
     let config = config.and_then(|config| config.get("code"));
     let snippet = listener.get("code_snippet").or(config);
     snippet.or_else(|| listener.get("code"))
-}
-
-/// Returns the success that code reports; `None` if it does anything else than to assign a constant result with it.
-fn verdict(code: &str) -> Option<bool> {
-    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with('#');
-    let lines: Vec<&str> = code.lines().filter(is_code).collect();
-    let assigned = lines.join("\n");
-    let value = assigned.trim().strip_prefix("result")?.trim_start();
-    let Ok(Value::Object(fields)) = literals::literal(value.strip_prefix('=')?) else {
-        return None;
-    };
-    // The last of several fields with one name counts in Python.
-    let (_, success) = fields.iter().rfind(|(name, _)| name == "success")?;
-    match success {
-        Value::Plain(Expr {
-            kind: ExprKind::Literal(Literal::Bool(success)),
-            ..
-        }) => Some(*success),
-        _ => None,
-    }
 }

@@ -1,5 +1,6 @@
 //! Tasks and listeners of AIntegration.
 
+mod code;
 mod condition;
 mod firing;
 mod flow;

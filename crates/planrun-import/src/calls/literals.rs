@@ -17,25 +17,6 @@ pub struct Reader<'t> {
     at: usize,
     offset: usize,
     depth: usize,
-    /// Whether only literals of Python are values, without references and words such as `true`.
-    is_strict: bool,
-}
-
-/// Parses a text that consists of a literal of Python, which a comment may follow.
-///
-/// # Errors
-/// Returns a message if the text is anything else.
-pub fn literal(text: &str) -> Result<Value, String> {
-    let mut reader = Reader::new(text, 0);
-    reader.is_strict = true;
-    let value = reader.value()?;
-    let rest = reader.rest().trim();
-    let is_comment = rest.starts_with('#') && !rest.contains('\n');
-    if rest.is_empty() || is_comment {
-        Ok(value)
-    } else {
-        Err("it continues after its end".into())
-    }
 }
 
 impl<'t> Reader<'t> {
@@ -45,7 +26,6 @@ impl<'t> Reader<'t> {
             at: 0,
             offset,
             depth: 0,
-            is_strict: false,
         }
     }
 
@@ -120,13 +100,12 @@ impl<'t> Reader<'t> {
             _ => {
                 let word = self.word();
                 let span = Span::new(self.offset + start, self.offset + self.at);
-                match (word, self.is_strict) {
-                    ("True", _) | ("true", false) => Value::Plain(tree::boolean(true)),
-                    ("False", _) | ("false", false) => Value::Plain(tree::boolean(false)),
-                    ("None", _) | ("null", false) => Value::Plain(tree::null()),
-                    ("", _) => return Err("expected a value".into()),
+                match word {
+                    "True" | "true" => Value::Plain(tree::boolean(true)),
+                    "False" | "false" => Value::Plain(tree::boolean(false)),
+                    "None" | "null" => Value::Plain(tree::null()),
+                    "" => return Err("expected a value".into()),
                     _ => reference(word, span)
-                        .filter(|_| !self.is_strict)
                         .or_else(|| tree::number(word).map(Value::Plain))
                         .ok_or_else(|| {
                             format!("`{}` is not a value", crate::draft::excerpt(word))
@@ -193,9 +172,6 @@ impl<'t> Reader<'t> {
         let start = self.at;
         let plain = self.plain(quote)?;
         let span = Span::new(self.offset + start, self.offset + self.at);
-        if self.is_strict {
-            return Ok(Value::Plain(tree::text(&plain)));
-        }
         if let Some(read) = reference(&plain, span) {
             return Ok(read);
         }
@@ -287,30 +263,5 @@ mod tests {
         };
         assert_eq!(read(r#""\xe9\u00e9\U0001f600\r")"#), read("\"éé😀\r\")"));
         assert!(read(r#""\u00e")"#).is_err());
-    }
-
-    #[test]
-    fn a_literal_of_python_is_nothing_else() {
-        let kinds = [
-            ("{'a': True, \"b\": [1, None], 'c': '$1'}", true),
-            ("  {'a': True,\n 'b': -1.5}  # well", true),
-            ("{'a': True} # well\nx = 1", false),
-            ("{'a': true}", false),
-            ("{'a': null}", false),
-            ("{'a': $1}", false),
-            ("{'a': True if b else False}", false),
-            ("{'a': True}; b = 1", false),
-            ("{'a': compute()}", false),
-            ("{'a': 'b' 'c'}", false),
-            ("{'a': f'b'}", false),
-            ("{'a': True, **more}", false),
-        ];
-        for (text, is_literal) in kinds {
-            assert_eq!(literal(text).is_ok(), is_literal, "{text}");
-        }
-        let Ok(Value::Object(fields)) = literal("{'c': '$1'}") else {
-            panic!("an object");
-        };
-        assert!(matches!(fields.as_slice(), [(_, Value::Plain(_))]));
     }
 }

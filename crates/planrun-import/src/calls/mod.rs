@@ -1,6 +1,6 @@
 //! Lists of calls with references between them: payloads, step arrays, tool calls of models, numbered plans.
 
-pub mod literals;
+mod literals;
 mod model;
 pub mod numbered;
 pub mod openai;
