@@ -157,11 +157,11 @@ fn describe(format: Format) -> (&'static str, &'static str) {
         ),
         Format::Aintegration => (
             "Plans of AIntegration: tasks and listeners, in both spellings (`trigger_condition` and `trigger_status`, `listener_type` and `action_type`)",
-            "`task` and `listener` items. An agent becomes a call of the one tool of its app that its prompt names, or of the only one that changes something; values that its prompt reads become inputs. `{{result.x}}` and `{002.context.y}` become expressions. Code is not carried, unless it only reports success or failure. A listener that triggers itself may do so at most 100 times",
+            "`task` and `listener` items. An agent becomes a call of the one tool of its app that its prompt names, or of the only one that changes something; values that its prompt reads become inputs, unless an earlier listener sets them. `{{result.x}}`, `{{result.list[0]}}` and `{002.context.y}` become expressions. Code is not carried, unless it is a constant `result` with `success`. After a call whose `failure_output` is an `Error` to which no listener reacts, the run pauses, so that `planrun runs resume` repeats the call. A listener that triggers itself may do so at most 100 times; if its call fails even then, the run pauses. If a run may come to a point where nothing can finish the main task, it then ends as `stalled`. The verification by agents is not carried",
         ),
         Format::Payload => (
             "Payloads of the skeleton: `steps` with `tool`, `dependencies` and references such as `$step_1.output.docs`, in all variants that occur",
-            "a step for each, `after` for dependencies whose result is not read, `on_failure: settle`, and the last step as the reply. Every violation of the rules of the format is reported",
+            "a step for each, `after` for dependencies whose result is not read, `on_failure: settle`, and the last step as the reply. Every violation of the rules of the format is reported; without steps, or if they are not numbered in order, the plan does not run",
         ),
         Format::Graph => (
             "Graphs of steps of SAGE: `depends_on` and its synonyms, at the top level or under `steps` or `plan`",

@@ -8,6 +8,7 @@ use planrun_lang::protocol::{RunState, Sent, StepState};
 use planrun_lang::sema::{self, NoFiles, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::value::Value;
+use planrun_runs::journal::MemoryLog;
 use serde_json::{Value as Json, json};
 
 use super::fixtures::tools;
@@ -177,6 +178,162 @@ async fn a_board_that_polls_comes_to_its_end() {
     );
 }
 
+/// Imports tasks and listeners; the main task is `001`.
+fn board(tasks: &[&str], listeners: &Json) -> Imported {
+    let tasks: Vec<Json> = tasks
+        .iter()
+        .map(|id| json!({"task_id": id, "name": format!("Task {id}")}))
+        .collect();
+    let board = json!({"plan_id": "b", "tasks": tasks, "listeners": listeners});
+    let source = SourceFile::new("b.json", board.to_string());
+    planrun_import::import(&source, None, "b", &tools()).unwrap()
+}
+
+/// Returns a listener for one status of a task, with the changes that `more` describes.
+fn on(id: &str, task: &str, status: &str, more: &Json) -> Json {
+    let mut listener =
+        json!({"listener_id": id, "trigger_task_id": task, "trigger_condition": status});
+    let fields = listener.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    listener
+}
+
+fn ends(id: &str, task: &str) -> Json {
+    let code = "result = {'success': True}";
+    let end = json!({"task_id": "001", "status": "Done"});
+    let more = json!({"listener_type": "code", "code_snippet": code, "success_output": end});
+    on(id, task, "Done", &more)
+}
+
+/// S3-19 and S3-22: whatever task a failure moves, a resumed run repeats the call.
+#[tokio::test(start_paused = true)]
+async fn a_resumed_board_repeats_the_call_that_failed() {
+    for failed in ["002", "001"] {
+        let failure =
+            json!({"task_id": failed, "status": "Error", "context": {"why": "{{result.error}}"}});
+        let more = json!({
+            "agent_id": "access", "action_prompt": "grant_access", "failure_output": failure,
+            "success_output": {"task_id": "002", "status": "Done"},
+        });
+        let listeners = json!([on("L001", "001", "Running", &more), ends("L002", "002")]);
+        let made = board(&["001", "002"], &listeners);
+        let busy = || Script::Fail("tool.failed", Sent::No);
+        let mut scripts: Vec<Script> = (0..6).map(|_| busy()).collect();
+        scripts.push(give(json!({})));
+        let mut world = world(vec![("access.grant_access", scripts)]);
+        world.journal = Some(MemoryLog::default());
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            let ran = world
+                .run_with(&made.text, inputs(&["emp_id", "name"]))
+                .await;
+            seen.push((ran.outcome.state, ran.calls("access.grant_access").len()));
+            if seen.len() == 3 && failed == "001" {
+                assert!(ran.reply()["why"].is_string(), "{}", ran.reply());
+            }
+        }
+        let states = [
+            (RunState::Paused, 3),
+            (RunState::Paused, 6),
+            (RunState::Completed, 7),
+        ];
+        assert_eq!(seen, states, "{failed}: {}", made.text);
+    }
+}
+
+/// S3-32b: when a listener has triggered itself as often as it may, the run pauses, and can be resumed.
+#[tokio::test(start_paused = true)]
+async fn a_board_that_has_polled_in_vain_can_be_resumed() {
+    let more = json!({
+        "agent_id": "access", "action_prompt": "query_access",
+        "success_output": {"task_id": "002", "status": "Done"},
+        "failure_output": {"task_id": "002", "status": "Pending"},
+    });
+    let start = json!({
+        "listener_type": "code", "code_snippet": "result = {'success': True}",
+        "success_output": {"task_id": "002", "status": "Pending"},
+    });
+    let listeners = json!([
+        on("L001", "001", "Running", &start),
+        on("L002", "002", "Pending", &more),
+        ends("L003", "002"),
+    ]);
+    let made = board(&["001", "002"], &listeners);
+    let absent = || Script::Fail("auth.authorization", Sent::Answered);
+    let mut scripts: Vec<Script> = (0..101).map(|_| absent()).collect();
+    scripts.push(give(json!({})));
+    let mut world = world(vec![("access.query_access", scripts)]);
+    world.journal = Some(MemoryLog::default());
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let ran = world.run(&made.text).await;
+        seen.push((ran.outcome.state, ran.calls("access.query_access").len()));
+    }
+    let states = [
+        (RunState::Paused, 100),
+        (RunState::Paused, 101),
+        (RunState::Completed, 102),
+    ];
+    assert_eq!(seen, states, "{}", made.text);
+}
+
+/// A run that no listener can continue ends at once.
+#[tokio::test(start_paused = true)]
+async fn a_board_that_stands_still_does_not_wait() {
+    let more = json!({
+        "agent_id": "access", "action_prompt": "query_access",
+        "success_output": {"task_id": "002", "status": "Done"},
+        "failure_output": {"task_id": "002", "status": "Pending"},
+    });
+    let listeners = json!([on("L001", "001", "Running", &more), ends("L002", "002")]);
+    let made = board(&["001", "002"], &listeners);
+    let absent = Script::Fail("auth.authorization", Sent::Answered);
+    let ran = world(vec![("access.query_access", vec![absent])])
+        .run(&made.text)
+        .await;
+    assert_eq!(ran.outcome.state, RunState::Stalled, "{}", made.text);
+}
+
+/// S3-9: a listener is evaluated only when one of its triggers changes.
+#[tokio::test(start_paused = true)]
+async fn only_its_triggers_trigger_a_listener() {
+    let code = json!({
+        "listener_type": "code", "code_snippet": "result = {'success': True}",
+        "success_output": {"task_id": "003", "status": "Done"},
+    });
+    let review = json!({
+        "agent_id": "hr", "action_prompt": "create_employee_profile",
+        "success_output": {"task_id": "002", "status": "Done"},
+    });
+    let give_out = json!({
+        "agent_id": "inventory", "action_prompt": "outbound",
+        "success_output": {"task_id": "001", "status": "Done"},
+    });
+    let listeners = json!([
+        on("L001", "001", "Running", &code),
+        on("L002", "001", "Running", &review),
+        on("L003", "002", "003.status == Done", &give_out),
+    ]);
+    let made = board(&["001", "002", "003"], &listeners);
+    let given = || inputs(&["id", "name", "pc_model"]);
+    for (review, calls) in [
+        (Script::Fail("auth.authorization", Sent::Answered), 0),
+        (give(json!({})), 1),
+    ] {
+        let world = world(vec![
+            ("hr.create_employee_profile", vec![review]),
+            ("inventory.outbound", vec![give(json!({}))]),
+        ]);
+        let ran = world.run_with(&made.text, given()).await;
+        assert_eq!(
+            ran.calls("inventory.outbound").len(),
+            calls,
+            "{}",
+            made.text
+        );
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn lists_of_calls_do_what_they_say() {
     let docs = json!({"docs": [{"doc_id": 1, "content": "first"}]});
@@ -232,7 +389,10 @@ async fn the_contract_of_payloads_holds() {
         let checked = sema::check_without_rules(&plan, &Tools::default(), &NoFiles);
         let is_sound = checked.diagnostics.iter().all(|found| !found.is_error());
         match case["expect"].as_str().unwrap() {
-            "REJECT" => assert!(says(case["error"].as_str().unwrap()), "{name}"),
+            "REJECT" => {
+                assert!(says(case["error"].as_str().unwrap()), "{name}");
+                assert!(!is_sound, "{name}: {}", made.text);
+            }
             "BLOCKED" => assert!(!is_sound && says("unknown dependency: step_X"), "{name}"),
             end => {
                 assert!(is_sound, "{name}: {:?}", checked.diagnostics);

@@ -4,19 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::diag::closest;
 use planrun_lang::source::Span;
-use planrun_lang::syntax::ast::{
-    ArmBody, BinaryOp, ClauseKind, Expr, Statement, StatementKind, StepBody,
-};
+use planrun_lang::syntax::ast::{Expr, Statement, StatementKind};
 use planrun_lang::types::Signature;
-use planrun_lang::yaml::Node;
+use planrun_lang::yaml::{Content, Node};
 
-use super::Importer;
-use super::output::Given;
+use super::code::verdict;
+use super::condition::When;
+use super::flow::{AfterFailure, Field, Set};
+use super::{FIRST, Importer, Task};
 use crate::draft::{excerpt, one_line};
+use crate::expression::condition::Truth;
 use crate::tree;
 
 /// The firing limit of a listener that triggers itself.
-const MAX_FIRINGS: i64 = 100;
+pub const MAX_FIRINGS: i64 = 100;
+
+/// The outputs of a listener, each with whether it is that after a failure.
+pub const OUTPUTS: [(&str, bool); 2] = [("success_output", false), ("failure_output", true)];
 
 /// The keys of a listener.
 const KEYS: &str = "listener_id trigger_task_id trigger_condition trigger_status action_condition \
@@ -28,10 +32,32 @@ pub struct Listener<'d> {
     pub id: String,
     pub node: &'d Node,
     triggers: Vec<String>,
+    /// Its condition; `None` if nothing can trigger it.
+    pub on: Option<When>,
+    /// What its outputs set.
+    pub sets: Vec<Set>,
+    pub after_failure: Option<AfterFailure>,
+    /// The context fields that may have been set before it fires.
+    pub fields: BTreeSet<Field>,
+}
+
+impl<'d> Listener<'d> {
+    pub fn is_code(&self) -> bool {
+        kind(self.node).as_deref() == Some("code")
+    }
+
+    /// Returns an output; `None` if there is none.
+    pub fn output(&self, field: &str) -> Option<&'d Node> {
+        self.node.get(field).filter(|node| match &node.content {
+            Content::Null => false,
+            Content::Map(entries) => !entries.is_empty(),
+            Content::Bool(_) | Content::Number(_) | Content::Text(_) | Content::List(_) => true,
+        })
+    }
 }
 
 /// The action of a listener before it sets its outputs.
-enum Action {
+pub enum Action {
     /// Calls a tool.
     Call(Expr),
     /// Only sets an output: that of a success if `true`, else that of a failure.
@@ -47,6 +73,7 @@ impl Importer<'_, '_> {
             let of = "the `action_config` of a listener";
             self.draft.report_keys(config, of, "code", &[]);
         }
+        self.report_unread(node);
         let Some(id) = node.get("listener_id").and_then(|id| self.id(id)) else {
             self.draft
                 .lost(node.span, "a listener", "listener_id is required");
@@ -72,22 +99,76 @@ impl Importer<'_, '_> {
                 None => self.unknown_task(&id, span),
             }
         }
-        Some(Listener {
+        let mut listener = Listener {
             id,
             node,
             triggers: known,
-        })
+            on: None,
+            sets: Vec::new(),
+            after_failure: None,
+            fields: BTreeSet::new(),
+        };
+        listener.on = self.triggered(&listener);
+        self.note_outputs(&mut listener);
+        Some(listener)
     }
 
-    /// Records the fields that the outputs of a listener set on tasks.
-    pub fn note_outputs(&mut self, listener: &Listener<'_>) {
-        for field in ["success_output", "failure_output"] {
-            if let Some(node) = listener
-                .node
-                .get(field)
-                .filter(|node| node.entries().is_some())
-            {
-                self.note_output(node);
+    /// Reports values of a listener that are not read: those that are no text, those of the other type of listeners, and a
+    /// second type.
+    fn report_unread(&mut self, node: &Node) {
+        let is_code = kind(node).as_deref() == Some("code");
+        let omitted = [
+            ("code_snippet", is_code),
+            ("agent_id", !is_code),
+            ("action_type", node.get("listener_type").is_none()),
+        ];
+        let used = [
+            "listener_type",
+            "action_condition",
+            "action_prompt",
+            "priority",
+            "name",
+            "description",
+        ];
+        for (field, is_used) in omitted.into_iter().chain(used.map(|field| (field, true))) {
+            let Some(value) = node.get(field) else {
+                continue;
+            };
+            let what = format!("`{field}` of a listener");
+            if !is_used {
+                let why = "is omitted: the type of the listener is another one";
+                self.draft.changed(value.span, what, why);
+            } else if value.scalar().is_none() && !matches!(value.content, Content::Null) {
+                self.draft.lost(value.span, what, "is not a text");
+            }
+        }
+        let config = node
+            .get("action_config")
+            .and_then(|config| config.get("code"));
+        let is_read = is_code && node.get("code_snippet").is_none();
+        if let Some(code) = config.filter(|_| !is_read) {
+            let why = "is omitted: the listener has other code, or is of another type";
+            self.draft
+                .changed(code.span, "the code in an `action_config`", why);
+        }
+    }
+
+    /// Records what the outputs of a listener set.
+    fn note_outputs(&mut self, listener: &mut Listener<'_>) {
+        let code = Some(listener.node).filter(|_| listener.is_code());
+        let verdict = code
+            .and_then(code_of)
+            .and_then(Node::text)
+            .and_then(verdict);
+        for (field, is_failure) in OUTPUTS {
+            let set = listener
+                .output(field)
+                .and_then(|node| self.note_output(node));
+            // An output that is never used sets nothing, and the only other one is always used.
+            if verdict.is_none_or(|succeeds| succeeds != is_failure) {
+                listener
+                    .sets
+                    .extend(set.map(|set| Set { is_failure, ..set }));
             }
         }
     }
@@ -95,10 +176,14 @@ impl Importer<'_, '_> {
     pub fn listener(&mut self, listener: &Listener<'_>) -> Option<Statement> {
         let node = listener.node;
         let what = format!("listener `{}`", excerpt(&listener.id));
-        let Some((on, again)) = self.triggered(listener) else {
+        let Some(on) = &listener.on else {
             self.draft.lost(node.span, what, "nothing can trigger it");
             return None;
         };
+        let mut sets = listener.sets.iter();
+        let again = sets.any(|set| on.may_hold_at(&set.task, set.status));
+        let on = self.condition_of(listener, on);
+        self.fields.clone_from(&listener.fields);
         let name = self.draft.name(&listener.id);
         let mut body = Vec::new();
         let action = self.action(listener, &what);
@@ -140,12 +225,13 @@ impl Importer<'_, '_> {
         Some(statement)
     }
 
-    /// Returns the condition that triggers a listener, and whether the listener triggers itself.
-    fn triggered(&mut self, listener: &Listener<'_>) -> Option<(Expr, bool)> {
+    /// Returns the condition that triggers a listener. As in the original, only events of its triggers do.
+    fn triggered(&mut self, listener: &Listener<'_>) -> Option<When> {
         let node = listener.node;
-        let (text, span) = self.trigger(listener);
-        let mut condition = self.condition(&text, &listener.triggers, span)?;
-        let is_any = text.trim().eq_ignore_ascii_case("any");
+        let triggers: BTreeSet<String> = listener.triggers.iter().cloned().collect();
+        let events = When::either(triggers.iter().cloned().map(When::Event).collect())?;
+        let (text, span) = self.trigger(listener)?;
+        let mut on = self.condition(&text, &listener.triggers, span)?;
         let guard = node
             .get("action_condition")
             .and_then(|node| Some((node.scalar()?, node.span)));
@@ -155,51 +241,49 @@ impl Importer<'_, '_> {
             let inner = self.condition(&guard, &listener.triggers, span)?;
             let why = "is now part of the trigger of the listener; in the original, it was parsed but never evaluated";
             self.draft.changed(span, "`action_condition`", why);
-            // Every task in a condition triggers the listener, so `Any` adds nothing.
-            condition.on = if is_any {
-                inner.on
+            on = if text.trim().eq_ignore_ascii_case("any") {
+                inner
             } else {
-                tree::binary(condition.on, BinaryOp::And, inner.on)
+                on.and(inner)
             };
-            if is_any {
-                condition.names.clear();
-            }
-            condition.names.extend(inner.names);
         }
-        if condition.names.iter().any(|(_, status)| status.is_none()) {
-            let why = "may also hold at the start of a run, which is an event of every task";
-            let what = format!("the condition of listener `{}`", excerpt(&listener.id));
-            self.draft.changed(span, what, why);
+        // Every task that a condition names triggers a listener.
+        if on.names() != triggers {
+            on = events.and(on);
         }
-        for (id, status) in &condition.names {
-            if let Some(task) = self.tasks.get_mut(id) {
+        for id in on.names() {
+            if let Some(task) = self.tasks.get_mut(&id) {
                 task.is_awaited = true;
-                task.statuses.extend(*status);
-            }
-            if !listener.triggers.contains(id) {
-                let what = format!(
-                    "task `{}` in the condition of listener `{}`",
-                    excerpt(id),
-                    excerpt(&listener.id)
-                );
-                let why =
-                    "also triggers the listener, since every task that a condition names does";
-                self.draft.changed(span, what, why);
             }
         }
-        let outputs = ["success_output", "failure_output"]
-            .into_iter()
-            .filter_map(|field| node.get(field));
-        let sets: BTreeSet<_> = outputs.filter_map(|output| self.target(output)).collect();
-        let again = condition.names.iter().any(|(id, status)| {
-            sets.iter()
-                .any(|(target, set)| target == id && status.is_none_or(|status| status == *set))
+        on.statuses(&mut |id, status| {
+            if let Some(task) = self.tasks.get_mut(id) {
+                task.statuses.insert(status);
+            }
         });
-        Some((condition.on, again))
+        Some(on)
     }
 
-    /// Returns the written condition of a listener.
-    fn trigger(&mut self, listener: &Listener<'_>) -> (String, Span) {
+    /// Returns the condition of a listener as it is written in the plan.
+    fn condition_of(&mut self, listener: &Listener<'_>, on: &When) -> Expr {
+        let created = |id: &str| self.tasks.get(id).is_some_and(|task| task.starts_created);
+        if on.holds_at_start(&|id, status| status == FIRST && !created(id)) {
+            let why = "may also hold at the start of a run, which is an event of every task";
+            let what = format!("the condition of listener `{}`", excerpt(&listener.id));
+            self.draft.changed(listener.node.span, what, why);
+        }
+        let waits = on.holds_at_start(&|_, status| status == FIRST);
+        // In the original, a task does not fail with its listener.
+        let fails = |id: &String| self.tasks.get(id).is_some_and(Task::fails_with_work);
+        let mut on = on.clone();
+        for id in on.denied().into_iter().filter(fails) {
+            on = on.and(When::Is(id, "failed").not());
+        }
+        self.written(&on, waits)
+    }
+
+    /// Returns the written condition of a listener; `None` if it is not a text, which is reported.
+    fn trigger(&mut self, listener: &Listener<'_>) -> Option<(String, Span)> {
         let node = listener.node;
         let (status, condition) = (node.get("trigger_status"), node.get("trigger_condition"));
         if let (Some(_), Some(other)) = (status, condition) {
@@ -210,82 +294,20 @@ impl Importer<'_, '_> {
             let why = "is omitted: the listener also has a `trigger_status`, which is used";
             self.draft.changed(other.span, what, why);
         }
-        let written = status.or(condition);
-        let written = written.and_then(|node| Some((node.scalar()?, node.span)));
-        written.unwrap_or_else(|| ("Done".to_owned(), node.span))
-    }
-
-    fn done_by(&mut self, listener: &Listener<'_>, action: Action, body: &mut Vec<Statement>) {
-        let output = |field: &str| {
-            listener
-                .node
-                .get(field)
-                .filter(|node| node.entries().is_some())
+        let Some(written) = status.or(condition) else {
+            return Some(("Done".to_owned(), node.span));
         };
-        let (success, failure) = (output("success_output"), output("failure_output"));
-        match action {
-            Action::Lost(hole) => {
-                // The outputs would depend on a result that does not exist.
-                body.push(tree::fail("tool.not_carried", hole));
-            }
-            Action::Nothing(succeeds) => {
-                let output = if succeeds { success } else { failure };
-                body.extend(output.and_then(|node| self.output(node, &Given::Nothing)));
-            }
-            Action::Call(call) => {
-                let name = self.draft.name(&format!("{}_result", listener.id));
-                let clauses = vec![retry()];
-                let Some(failure) = failure else {
-                    body.push(tree::step(&name, StepBody::Call(call), clauses));
-                    let given = Given::Step(tree::variable(&name));
-                    body.extend(success.and_then(|node| self.output(node, &given)));
-                    return;
-                };
-                self.caught(&name, call, clauses, (success, failure), body);
-            }
+        let text = written.scalar();
+        if text.is_none() {
+            let what = format!("the condition of listener `{}`", excerpt(&listener.id));
+            self.draft.lost(written.span, what, "is not a text");
         }
-    }
-
-    /// Writes a call whose failure sets an output as well.
-    fn caught(
-        &mut self,
-        name: &str,
-        call: Expr,
-        clauses: Vec<ClauseKind>,
-        (success, failure): (Option<&Node>, &Node),
-        body: &mut Vec<Statement>,
-    ) {
-        let inner = self.draft.name(&format!("{name}_call"));
-        let error = self.draft.name("e");
-        let tagged =
-            |ok: bool, value: Expr| tree::object([("ok", tree::boolean(ok)), ("value", value)]);
-        let message = tree::field(tree::variable(&error), "message");
-        let arm = tree::recover(&[], Some(&error), ArmBody::Expr(tagged(false, message)));
-        let steps = vec![
-            tree::step(&inner, StepBody::Call(call), clauses),
-            tree::yields(tagged(true, tree::variable(&inner))),
-        ];
-        body.push(tree::step(
-            name,
-            StepBody::Do(tree::block(steps)),
-            vec![arm],
-        ));
-        let value = tree::field(tree::variable(name), "value");
-        let well = success.and_then(|node| self.output(node, &Given::Step(value.clone())));
-        let badly = self.output(failure, &Given::Error(value));
-        let ok = tree::field(tree::variable(name), "ok");
-        let arms = vec![(ok, tree::block(well.into_iter().collect()))];
-        let otherwise = Some(tree::block(badly.into_iter().collect()));
-        body.push(tree::statement(StatementKind::If { arms, otherwise }));
+        Some((text?, written.span))
     }
 
     fn action(&mut self, listener: &Listener<'_>, what: &str) -> Action {
         let node = listener.node;
-        let kind = node
-            .get("listener_type")
-            .or(node.get("action_type"))
-            .and_then(Node::scalar);
-        match kind.as_deref().unwrap_or("agent") {
+        match kind(node).as_deref().unwrap_or("agent") {
             "agent" => self.agent(listener, what),
             "code" => self.code(listener, what),
             other => {
@@ -297,35 +319,18 @@ impl Importer<'_, '_> {
         }
     }
 
-    /// Code is not carried. If it only returns success or failure, the outputs represent it completely.
+    /// Code is not carried. If it only reports success or failure, the outputs represent it completely.
     fn code(&mut self, listener: &Listener<'_>, what: &str) -> Action {
         let node = listener.node;
-        let config = node
-            .get("action_config")
-            .and_then(|config| config.get("code"));
-        let misnamed = node.get("code");
-        let Some(code) = node.get("code_snippet").or(config).or(misnamed) else {
+        let Some(code) = code_of(node) else {
             let why = "a listener of type `code` has no `code_snippet`";
             return Action::Lost(self.draft.hole(node.span, what, why));
         };
-        let lines = code.text().unwrap_or_default().lines().map(str::trim);
-        let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let (first, more) = (lines.next().unwrap_or_default(), lines.next());
-        let squeezed: String = first.chars().filter(|c| !c.is_whitespace()).collect();
-        let verdict = squeezed
-            .strip_prefix("result={")
-            .and_then(|rest| rest.strip_suffix('}'));
-        let says = |word: &str| {
-            verdict.is_some_and(|verdict| {
-                verdict.contains(&format!("success\":{word}"))
-                    || verdict.contains(&format!("success':{word}"))
-            })
-        };
-        if more.is_none() && (says("True") || says("False")) {
+        if let Some(succeeds) = code.text().and_then(verdict) {
             let why = "only reports success or failure, which its output also expresses";
             self.draft
                 .changed(code.span, format!("the code of {what}"), why);
-            return Action::Nothing(says("True"));
+            return Action::Nothing(succeeds);
         }
         let why = "a plan cannot contain code in other languages: move it into a tool, or write it as expressions";
         Action::Lost(
@@ -383,8 +388,8 @@ impl Importer<'_, '_> {
         )
     }
 
-    /// Takes each argument from a context field of that name (see [`Self::known`]). Without one, a required argument
-    /// becomes an input of the plan, and an optional one is omitted.
+    /// Takes each argument from a context field of that name (see [`Self::known`]). Without one, an argument becomes an
+    /// input of the plan if it is required or the prompt reads it; any other is omitted.
     fn arguments(
         &mut self,
         tool: &Signature,
@@ -392,13 +397,17 @@ impl Importer<'_, '_> {
         listener: &Listener<'_>,
         what: &str,
     ) -> Vec<(String, Expr)> {
-        let mut arguments = Vec::new();
+        let read = read_by(prompt, &self.tasks);
+        let (mut arguments, mut taken) = (Vec::new(), BTreeMap::new());
         for parameter in &tool.parameters {
             let name = &*parameter.name;
-            let known = self.known(name, prompt, &listener.triggers);
-            if let Some(value) = known {
+            let is_read = read.iter().any(|one| one.field.as_deref() == Some(name));
+            if let Some(id) = self.known(name, &read, &listener.triggers) {
+                let task = self.tasks.get(&id).map_or("", |task| &task.name);
+                let value = tree::field(tree::variable(task), name);
                 arguments.push((name.to_owned(), value));
-            } else if parameter.required {
+                taken.insert(name, Some(id));
+            } else if parameter.required || is_read {
                 let value = self.input(name);
                 let why =
                     "is now an input of the plan; in the original, a model took it from its prompt";
@@ -407,27 +416,39 @@ impl Importer<'_, '_> {
                     format!("the argument `{name}` of {what}"),
                     why,
                 );
-
                 arguments.push((name.to_owned(), value));
+                taken.insert(name, None);
             }
+        }
+        for one in read {
+            let field = one.field.as_deref().unwrap_or_default();
+            let holder = taken.get(field);
+            if holder.is_some_and(|holder| holder.as_ref().is_none_or(|id| *id == one.task)) {
+                continue;
+            }
+            let why = if holder.is_some() {
+                format!("the argument `{}` has another value", excerpt(field))
+            } else {
+                format!("no argument of `{}` has this name", tool.path())
+            };
+            let what = format!("`{}` in the prompt of {what}", excerpt(&one.written));
+            self.draft.lost(listener.node.span, what, why);
         }
         arguments
     }
 
-    /// Returns the context field with this name of a task that triggers the listener or precedes it; a field that the
-    /// prompt names is preferred. `None` if no such task has the field.
-    fn known(&self, name: &str, prompt: &str, triggers: &[String]) -> Option<Expr> {
+    /// Returns the id of a task that may have a context field with this name when the listener fires: one whose field the
+    /// prompt reads, else one that triggers the listener or precedes it.
+    fn known(&self, name: &str, read: &[Placeholder], triggers: &[String]) -> Option<String> {
         let before = triggers
             .iter()
             .filter_map(|id| self.tasks.get(id))
             .flat_map(|task| &task.before);
-        let there: Vec<&String> = triggers.iter().chain(before).collect();
-        let is_named = |id: &&&String| prompt.contains(&format!("{{{id}.context.{name}}}"));
-        let ids = there.iter().filter(is_named).chain(&there);
-        let holder = ids
-            .filter_map(|id| self.tasks.get(*id))
-            .find(|task| task.fields.contains(name))?;
-        Some(tree::field(tree::variable(&holder.name), name))
+        let is_read = |one: &&Placeholder| one.field.as_deref() == Some(name);
+        let read = read.iter().filter(is_read).map(|one| &one.task);
+        let mut ids = read.chain(triggers).chain(before);
+        let found = ids.find(|id| self.fields.contains(&((*id).clone(), name.to_owned())))?;
+        Some(found.clone())
     }
 
     /// Records for each task the tasks that precede it. Listeners that set the main task are ignored, because they
@@ -435,15 +456,10 @@ impl Importer<'_, '_> {
     pub fn note_before(&mut self, listeners: &[Listener<'_>], main: Option<&str>) {
         let mut sources: BTreeMap<String, BTreeSet<&String>> = BTreeMap::new();
         for listener in listeners {
-            let output = listener.node.get("success_output");
-            let Some((target, _)) = output.and_then(|output| self.target(output)) else {
-                continue;
-            };
-            if main != Some(target.as_str()) {
-                sources
-                    .entry(target)
-                    .or_default()
-                    .extend(&listener.triggers);
+            let sets = listener.sets.iter().filter(|set| !set.is_failure);
+            for set in sets.filter(|set| main != Some(set.task.as_str())) {
+                let sources = sources.entry(set.task.clone()).or_default();
+                sources.extend(&listener.triggers);
             }
         }
         for (id, task) in &mut self.tasks {
@@ -459,6 +475,29 @@ impl Importer<'_, '_> {
             }
         }
     }
+}
+
+/// What a prompt reads from a task.
+struct Placeholder {
+    written: String,
+    task: String,
+    /// The field of its context; `None` if it reads anything else.
+    field: Option<String>,
+}
+
+/// Returns what a prompt reads from the known tasks: `{002.context.email}`.
+fn read_by(prompt: &str, tasks: &BTreeMap<String, Task>) -> Vec<Placeholder> {
+    let parts = prompt.split('{').skip(1);
+    let inside = parts.filter_map(|part| Some(part.split_once('}')?.0));
+    let read = inside.filter_map(|inside| {
+        let (task, rest) = inside.trim().split_once('.')?;
+        tasks.contains_key(task).then(|| Placeholder {
+            written: format!("{{{inside}}}"),
+            task: task.to_owned(),
+            field: rest.strip_prefix("context.").map(str::to_owned),
+        })
+    });
+    read.collect()
 }
 
 /// Returns the only tool that a prompt names, else the only tool of the app, else its only tool with effects.
@@ -489,11 +528,16 @@ fn select_tool<'s>(tools: &[&'s Signature], prompt: &str) -> Option<&'s Signatur
         .or_else(changing)
 }
 
-/// An agent of AIntegration makes up to three attempts at a call.
-fn retry() -> ClauseKind {
-    let classes = ["transient", "tool"].map(tree::variable);
-    ClauseKind::Retry(tree::object([
-        ("attempts", tree::int(3)),
-        ("on", tree::list(classes.to_vec())),
-    ]))
+/// Returns the type of a listener.
+fn kind(listener: &Node) -> Option<String> {
+    let kind = listener.get("listener_type");
+    kind.or(listener.get("action_type")).and_then(Node::scalar)
+}
+
+/// Returns the code of a listener.
+fn code_of(listener: &Node) -> Option<&Node> {
+    let config = listener.get("action_config");
+    let config = config.and_then(|config| config.get("code"));
+    let snippet = listener.get("code_snippet").or(config);
+    snippet.or_else(|| listener.get("code"))
 }

@@ -1,6 +1,9 @@
 //! Tasks and listeners of AIntegration.
 
+mod code;
 mod condition;
+mod firing;
+mod flow;
 mod listener;
 mod output;
 
@@ -17,15 +20,18 @@ use planrun_lang::yaml::{Content, Node};
 use crate::document::{Refused, items};
 use crate::draft::{Draft, Made, excerpt, one_line, parameter};
 use crate::tree::{self, NOWHERE};
+use flow::{Field, Flow};
 use listener::Listener;
 
 /// The most tasks, and the most listeners, of a document.
 const MAX_PARTS: usize = 1000;
 /// How long a plan waits for its main task, in seconds.
 const MAIN_TASK_TIMEOUT: i64 = 30 * 24 * 60 * 60;
+/// The status in which a task starts.
+const FIRST: &str = "not_started";
 /// The statuses of the format, each with its name in plans.
 const STATUSES: [(&str, &str); 6] = [
-    ("NotStarted", "not_started"),
+    ("NotStarted", FIRST),
     ("Running", "running"),
     ("Pending", "pending"),
     ("Retrying", "retrying"),
@@ -58,12 +64,39 @@ struct Task {
     span: Span,
     /// The fields of its context that outputs set.
     fields: BTreeSet<String>,
+    /// The fields of its context in which the plan counts how often a listener has triggered itself.
+    counters: BTreeSet<String>,
     statuses: BTreeSet<&'static str>,
-    /// Whether a listener sets its status, and whether a listener waits for it.
-    is_set: bool,
+    /// The statuses that outputs set.
+    set_to: BTreeSet<&'static str>,
+    /// Whether a listener waits for it.
     is_awaited: bool,
+    /// Whether it starts as `created`, so that its start triggers no listener that waits for `not_started`.
+    starts_created: bool,
     /// The tasks that precede it, directly or indirectly.
     before: Vec<String>,
+}
+
+impl Task {
+    fn is_set(&self) -> bool {
+        !self.set_to.is_empty()
+    }
+
+    /// Returns true if it moves to `failed` with a listener that fails, which no output does.
+    fn fails_with_work(&self) -> bool {
+        self.is_set() && !self.set_to.contains("failed")
+    }
+}
+
+/// What finishes the main task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Its listeners, in every run in which no call fails.
+    Done,
+    /// Its listeners, unless they come to a point where nothing triggers them any more.
+    Stalled,
+    /// Only a move from outside.
+    Outside,
 }
 
 /// The state of an import.
@@ -74,6 +107,8 @@ pub struct Importer<'x, 't> {
     order: Vec<String>,
     /// The inputs of the plan, each with its name there: values that an agent took from its prompt.
     inputs: BTreeMap<String, String>,
+    /// The context fields that may have been set before the present listener fires.
+    fields: BTreeSet<Field>,
 }
 
 /// Returns the plan for a document of tasks and listeners.
@@ -82,6 +117,10 @@ pub struct Importer<'x, 't> {
 /// Returns an error if there are more than [`MAX_PARTS`] tasks or listeners.
 pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     for part in ["tasks", "listeners"] {
+        let node = root.get(part).filter(|node| node.items().is_none());
+        if let Some(node) = node.filter(|node| !matches!(node.content, Content::Null)) {
+            draft.lost(node.span, format!("`{part}`"), "is not a list");
+        }
         let count = items(root, part).len();
         if count > MAX_PARTS {
             let message =
@@ -109,6 +148,7 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Res
         tasks: BTreeMap::new(),
         order: Vec::new(),
         inputs: BTreeMap::new(),
+        fields: BTreeSet::new(),
     };
     let body = importer.body(root);
     let inputs = std::mem::take(&mut importer.inputs);
@@ -126,6 +166,27 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Res
     Ok(draft.file(plan, made))
 }
 
+/// Records what precedes each listener and what follows it. Returns how a run may end.
+fn follow(listeners: &mut [Listener<'_>], main: Option<&str>) -> End {
+    let flow = Flow::new(listeners, main);
+    let end = if !main.is_some_and(|main| flow.sets(main, "done")) {
+        End::Outside
+    } else if flow.may_stand_still() {
+        End::Stalled
+    } else {
+        End::Done
+    };
+    let found = (0..listeners.len()).map(|number| {
+        let after = flow.after_failure(number);
+        (flow.fields_before(number), after)
+    });
+    let found: Vec<_> = found.collect();
+    for (listener, (fields, after_failure)) in listeners.iter_mut().zip(found) {
+        (listener.fields, listener.after_failure) = (fields, after_failure);
+    }
+    end
+}
+
 /// A failure pauses the run, as it does in AIntegration.
 fn policy() -> Statement {
     let pause = tree::object([("on_failure", tree::variable("pause"))]);
@@ -137,16 +198,15 @@ impl Importer<'_, '_> {
     fn body(&mut self, root: &Node) -> Vec<Statement> {
         self.read_tasks(root);
         let nodes = items(root, "listeners").iter();
-        let listeners: Vec<Listener<'_>> =
+        let mut listeners: Vec<Listener<'_>> =
             nodes.filter_map(|node| self.read_listener(node)).collect();
         let main = self.main_task(root);
         if let Some(task) = main.as_ref().and_then(|main| self.tasks.get_mut(main)) {
             task.statuses.extend(["running", "done"]);
         }
-        for listener in &listeners {
-            self.note_outputs(listener);
-        }
+        self.note_created(&listeners);
         self.note_before(&listeners, main.as_deref());
+        let end = follow(&mut listeners, main.as_deref());
         let (mut ids, mut made) = (BTreeSet::new(), Vec::new());
         for listener in &listeners {
             if !ids.insert(listener.id.clone()) {
@@ -156,11 +216,35 @@ impl Importer<'_, '_> {
             }
             made.extend(self.listener(listener));
         }
+        if listeners.iter().any(|listener| !listener.is_code()) {
+            self.report_verification(main.as_deref());
+        }
         let mut body = vec![policy()];
-        body.extend(self.declared(main.as_deref()));
+        body.extend(self.declared(main.as_deref(), end));
         body.append(&mut made);
-        body.extend(self.run_of(main.as_deref()));
+        body.extend(self.run_of(main.as_deref(), end));
         body
+    }
+
+    /// Reports that no agent verifies what was done: the plan would need a model for that.
+    fn report_verification(&mut self, main: Option<&str>) {
+        if let Some(task) = main.and_then(|main| self.tasks.get(main)) {
+            let what = format!("task `{}`", excerpt(&task.title));
+            let why = "starts no verification by agents when it is done: if a model is configured, write `policy { on_failure: pause, verify: agents }`";
+            self.draft.changed(task.span, what, why);
+        }
+    }
+
+    /// Records the tasks whose start must not trigger a listener that waits for their first status.
+    fn note_created(&mut self, listeners: &[Listener<'_>]) {
+        let conditions = listeners.iter().filter_map(|listener| listener.on.as_ref());
+        for on in conditions.filter(|on| on.holds_at_start(&|_, status| status == FIRST)) {
+            on.visit(&mut |id, status| {
+                if let Some(task) = self.tasks.get_mut(id).filter(|_| status == Some(FIRST)) {
+                    task.starts_created = true;
+                }
+            });
+        }
     }
 
     /// Returns an id as written, and reports it if YAML reads it as a number.
@@ -221,9 +305,11 @@ impl Importer<'_, '_> {
                 title,
                 span: node.span,
                 fields: BTreeSet::new(),
+                counters: BTreeSet::new(),
                 statuses: BTreeSet::new(),
-                is_set: false,
+                set_to: BTreeSet::new(),
                 is_awaited: false,
+                starts_created: false,
                 before: Vec::new(),
             };
             if self.tasks.insert(id.clone(), task).is_some() {
@@ -248,6 +334,11 @@ impl Importer<'_, '_> {
                 return Some(id);
             }
             self.unknown_task(&id, span);
+        } else if let Some(id) = root.get("main_task_id")
+            && !matches!(id.content, Content::Null)
+        {
+            let why = "is not an id: the task that is marked or comes first is used";
+            self.draft.lost(id.span, "`main_task_id`", why);
         }
         let nodes = items(root, "tasks");
         let marked = nodes.iter().find(|node| {
@@ -284,32 +375,35 @@ impl Importer<'_, '_> {
     }
 
     /// Declares the tasks, with the statuses and fields that listeners use.
-    fn declared(&mut self, main: Option<&str>) -> Vec<Statement> {
+    fn declared(&mut self, main: Option<&str>, end: End) -> Vec<Statement> {
         let mut statements = Vec::new();
         for id in &self.order {
             let Some(task) = self.tasks.get(id) else {
                 continue;
             };
-            let external = !task.is_set && (task.is_awaited || main == Some(id.as_str()));
+            let is_main = main == Some(id.as_str());
+            let external = self.is_external(id, is_main, end);
             let what = format!("task `{}`", excerpt(id));
-            if !task.is_set {
-                let why = if external {
-                    "is `external`: no listener moves it, so it must be moved from outside"
-                } else {
-                    "keeps its first status: no listener moves it or waits for it"
-                };
+            let why = if external && task.is_set() {
+                Some("is `external`: no listener finishes it, so it must be moved from outside")
+            } else if external {
+                Some("is `external`: no listener moves it, so it must be moved from outside")
+            } else {
+                let why = "keeps its first status: no listener moves it or waits for it";
+                (!task.is_set()).then_some(why)
+            };
+            if let Some(why) = why {
                 self.draft.changed(task.span, &*what, why);
             }
             // A task starts in its first status, which would trigger listeners for that status.
-            let is_asked_for = task.statuses.contains("not_started");
-            if is_asked_for {
+            if task.starts_created {
                 let why = "starts as `created`, since a listener waits for `not_started`";
                 self.draft.changed(task.span, &*what, why);
             }
-            let first: &[&str] = if is_asked_for {
-                &["created", "not_started"]
+            let first: &[&str] = if task.starts_created {
+                &["created", FIRST]
             } else {
-                &["not_started"]
+                &[FIRST]
             };
             let rest = STATUSES.into_iter().map(|(_, own)| own).skip(1);
             let used =
@@ -322,15 +416,21 @@ impl Importer<'_, '_> {
                     span: NOWHERE,
                 },
                 statuses: statuses.collect(),
-                context: context_of(&task.fields),
+                context: context_of(&task.fields, &task.counters),
                 external,
             }));
         }
         statements
     }
 
+    /// Returns true if a task is moved from outside.
+    fn is_external(&self, id: &str, is_main: bool, end: End) -> bool {
+        let is_awaited = |task: &Task| !task.is_set() && task.is_awaited;
+        (is_main && end == End::Outside) || self.tasks.get(id).is_some_and(is_awaited)
+    }
+
     /// Writes the start and the end of a run.
-    fn run_of(&mut self, main: Option<&str>) -> Vec<Statement> {
+    fn run_of(&mut self, main: Option<&str>, end: End) -> Vec<Statement> {
         let Some(task) = main.and_then(|main| self.tasks.get(main)) else {
             self.draft
                 .lost(Span::at(0), "the plan", "has no task, so nothing starts it");
@@ -338,7 +438,15 @@ impl Importer<'_, '_> {
         };
         let (name, fields) = (task.name.clone(), task.fields.clone());
         let days = MAIN_TASK_TIMEOUT / (24 * 60 * 60);
-        let why = format!("is waited for at most {days} days: every wait of a plan has a bound");
+        let mut ids = self.order.iter();
+        // A run that only its time limit can wake is to end at once.
+        let is_bounded = end != End::Stalled || ids.any(|id| self.is_external(id, false, end));
+        let why = if is_bounded {
+            format!("is waited for at most {days} days: every wait of a plan has a bound")
+        } else {
+            "is waited for without a bound: the run ends as `stalled` if nothing can finish it any more"
+                .to_owned()
+        };
         self.draft
             .changed(task.span, format!("task `{}`", excerpt(&task.title)), why);
         let finished = self.draft.name("finished");
@@ -350,10 +458,10 @@ impl Importer<'_, '_> {
             on: is(&name, "done"),
             payload: None,
         });
-        let within = ClauseKind::Within(tree::seconds(MAIN_TASK_TIMEOUT));
+        let within = is_bounded.then(|| ClauseKind::Within(tree::seconds(MAIN_TASK_TIMEOUT)));
         vec![
             set(&name, "running", Vec::new()),
-            tree::step(&finished, wait, vec![within]),
+            tree::step(&finished, wait, within.into_iter().collect()),
             tree::reply(tree::object(fields)),
         ]
     }
@@ -378,12 +486,15 @@ fn set(task: &str, status: &str, context: Vec<(String, Expr)>) -> Statement {
     })
 }
 
-fn context_of(fields: &BTreeSet<String>) -> Option<Box<TypeExpr>> {
-    let fields = fields.iter().map(|field| FieldType {
+/// Returns the type of a context with fields of any type, and fields that count.
+fn context_of(fields: &BTreeSet<String>, counters: &BTreeSet<String>) -> Option<Box<TypeExpr>> {
+    let fields = fields.iter().map(|field| (field, "any"));
+    let counters = counters.iter().map(|field| (field, "int"));
+    let fields = fields.chain(counters).map(|(field, ty)| FieldType {
         span: NOWHERE,
         name: tree::name(field),
         optional: false,
-        ty: tree::type_named("any"),
+        ty: tree::type_named(ty),
     });
     let fields: Vec<FieldType> = fields.collect();
     (!fields.is_empty()).then(|| {

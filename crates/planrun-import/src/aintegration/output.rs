@@ -1,9 +1,12 @@
 //! Outputs of listeners: the status and the context of a task, with placeholders for results and contexts.
 
+use std::collections::BTreeSet;
+
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{Expr, Statement, TemplatePart};
 use planrun_lang::yaml::{Content, Node};
 
+use super::flow::Set;
 use super::{Importer, set};
 use crate::document::entries;
 use crate::draft::{excerpt, is_writable};
@@ -20,10 +23,15 @@ pub enum Given {
 }
 
 impl Importer<'_, '_> {
-    /// Returns the `set` statement of an output; `None` if it has no valid [target](Self::target).
-    pub fn output(&mut self, node: &Node, given: &Given) -> Option<Statement> {
-        let (id, status) = self.target(node)?;
-        let name = self.tasks.get(&id)?.name.clone();
+    /// Returns the `set` statement of an output, or a failure with a hole if it has no valid [target](Self::target).
+    pub fn output(&mut self, node: &Node, given: &Given) -> Statement {
+        let target = self.target(node);
+        let task = target.and_then(|(id, status)| Some((self.tasks.get(&id)?, status)));
+        let Some((name, status)) = task.map(|(task, status)| (task.name.clone(), status)) else {
+            let why = "sets nothing: its task or its status is not known";
+            let hole = self.draft.hole(node.span, "an output", why);
+            return tree::fail("tool.not_carried", hole);
+        };
         let mut context = Vec::new();
         for entry in entries(node, "context")
             .iter()
@@ -32,14 +40,27 @@ impl Importer<'_, '_> {
             let value = self.templated(&entry.value, given);
             context.push((entry.name.clone(), value));
         }
-        Some(set(&name, status, context))
+        set(&name, status, context)
     }
 
     /// Returns the task and the status of an output; `None` if it names none, or if one of them does not exist, which
     /// is reported.
-    pub fn target(&mut self, node: &Node) -> Option<(String, &'static str)> {
-        let id = node.get("task_id")?;
-        let written = id.scalar()?;
+    fn target(&mut self, node: &Node) -> Option<(String, &'static str)> {
+        if node.entries().is_none() {
+            let why = "is not a mapping with `task_id` and `status`";
+            self.draft.lost(node.span, "an output", why);
+            return None;
+        }
+        let mut text = |field: &str| {
+            let found = node.get(field).and_then(|one| Some((one.scalar()?, one)));
+            if found.is_none() {
+                let why = format!("has no `{field}`");
+                self.draft.lost(node.span, "an output", why);
+            }
+            found
+        };
+        let (id, status) = (text("task_id"), text("status"));
+        let ((written, id), (status, place)) = (id?, status?);
         let written = self
             .text
             .get(id.span.range())
@@ -49,32 +70,43 @@ impl Importer<'_, '_> {
             self.unknown_task(&written, id.span);
             return None;
         }
-        let status = node.get("status")?;
-        let own = self.status(&status.scalar()?, status.span)?;
+        let own = self.status(&status, place.span)?;
         Some((written, own))
     }
 
-    /// Reports the unknown keys of an output, and records the fields that it sets on its task.
-    pub fn note_output(&mut self, node: &Node) {
+    /// Reports the unknown keys of an output, and returns what it sets; `None` if it has no valid target.
+    pub fn note_output(&mut self, node: &Node) -> Option<Set> {
         self.draft
             .report_keys(node, "an output", "task_id status context", &[]);
-        let Some((id, status)) = self.target(node) else {
-            return;
-        };
-        let Some(task) = self.tasks.get_mut(&id) else {
-            return;
-        };
-        task.is_set = true;
+        let context = node.get("context");
+        if let Some(context) = context.filter(|context| context.entries().is_none())
+            && !matches!(context.content, Content::Null)
+        {
+            let why = "is not a mapping";
+            self.draft
+                .lost(context.span, "the context of an output", why);
+        }
+        let (id, status) = self.target(node)?;
+        let task = self.tasks.get_mut(&id)?;
+        task.set_to.insert(status);
         task.statuses.insert(status);
+        let mut fields = BTreeSet::new();
         for entry in entries(node, "context") {
             if is_writable(&entry.name) {
                 task.fields.insert(entry.name.clone());
+                fields.insert(entry.name.clone());
                 continue;
             }
             let what = format!("the field `{}` of a context", excerpt(&entry.name));
             let why = "this is not a valid name of a field";
             self.draft.lost(entry.span, what, why);
         }
+        Some(Set {
+            task: id,
+            status,
+            fields,
+            is_failure: false,
+        })
     }
 
     fn templated(&mut self, node: &Node, given: &Given) -> Expr {
@@ -104,7 +136,10 @@ impl Importer<'_, '_> {
                 (None, Some(single)) => (single.split_once('}').map(|(inside, _)| inside), 2),
                 (None, None) => (None, 0),
             };
-            let read = inside.and_then(|inside| self.placeholder(inside.trim(), span, given));
+            let read = inside.and_then(|inside| {
+                let written = inner.get(..length + inside.len())?;
+                self.placeholder(inside.trim(), written, span, given)
+            });
             let (Some(inside), Some(value)) = (inside, read) else {
                 let end = open + 1;
                 parts.push(TemplatePart::Text(rest.get(..end).unwrap_or("").into()));
@@ -129,48 +164,64 @@ impl Importer<'_, '_> {
 
     /// Translates the text between the braces; `None` if it is not a placeholder or names an unknown task (which is
     /// reported), so that it stays unchanged.
-    fn placeholder(&mut self, inside: &str, span: Span, given: &Given) -> Option<Expr> {
-        let mut parts = inside.split('.');
-        let first = parts.next()?;
-        let rest: Vec<&str> = parts.collect();
-        let is_name = |part: &&str| tree::is_word(part) || part.chars().all(|c| c.is_ascii_digit());
-        if first == "result" && !rest.is_empty() && rest.iter().all(is_name) {
-            return Some(match given {
-                Given::Step(step) => {
-                    rest.iter()
-                        .fold(step.clone(), |value, part| match part.parse() {
-                            Ok(number) => tree::index(value, tree::int(number)),
-                            Err(_) => tree::field(value, part),
-                        })
-                }
-                Given::Error(message) => message.clone(),
-                Given::Nothing => {
-                    let what = format!("`{{{{{}}}}}`", excerpt(inside));
-                    self.draft.hole(
-                        span,
-                        what,
-                        "the listener calls nothing that returns a result",
-                    )
-                }
-            });
+    fn placeholder(
+        &mut self,
+        inside: &str,
+        written: &str,
+        span: Span,
+        given: &Given,
+    ) -> Option<Expr> {
+        if let Some(path) = inside.strip_prefix("result").and_then(path) {
+            return Some(self.result(&path, written, span, given));
         }
-        let [kind, field] = rest.as_slice() else {
+        let is_double = written.starts_with("{{");
+        let (first, rest) = inside.split_once('.').unwrap_or((inside, ""));
+        let field = rest
+            .strip_prefix("context.")
+            .filter(|field| tree::is_word(field));
+        let is_known = self.tasks.contains_key(first);
+        let Some(field) = field.filter(|_| is_known) else {
+            if field.is_some() {
+                self.unknown_task(first, span);
+            } else if is_double || (is_known && !rest.is_empty()) {
+                let what = format!("`{}`", excerpt(written));
+                let why = "is neither a part of `result` nor a field of the context of a task";
+                return Some(self.draft.hole(span, what, why));
+            }
             return None;
         };
-        if *kind != "context" || !tree::is_word(field) {
-            return None;
-        }
-        let Some(task) = self.tasks.get(first) else {
-            self.unknown_task(first, span);
-            return None;
-        };
-        if task.fields.contains(*field) {
+        if self.fields.contains(&(first.to_owned(), field.to_owned())) {
+            let task = self.tasks.get(first)?;
             return Some(tree::field(tree::variable(&task.name), field));
         }
         let what = format!("`{{{}}}`", excerpt(inside));
-        let why = "no listener sets this field, so it is an input of the plan";
+        let why = "no listener sets this field before, so it is an input of the plan";
         self.draft.changed(span, what, why);
         Some(self.input(field))
+    }
+
+    /// Returns a part of the result of a listener's call, or the message of its failure.
+    fn result(&mut self, path: &[&str], written: &str, span: Span, given: &Given) -> Expr {
+        let what = format!("`{}`", excerpt(written));
+        match given {
+            Given::Step(step) => path
+                .iter()
+                .fold(step.clone(), |value, part| match part.parse() {
+                    Ok(number) => tree::index(value, tree::int(number)),
+                    Err(_) => tree::field(value, part),
+                }),
+            Given::Error(message) => {
+                if !matches!(path, ["error" | "message"]) {
+                    let why = "is the message of the failure";
+                    self.draft.changed(span, what, why);
+                }
+                message.clone()
+            }
+            Given::Nothing => {
+                let why = "the listener calls nothing that returns a result";
+                self.draft.hole(span, what, why)
+            }
+        }
     }
 
     /// Returns an input of the plan, adding it if necessary. An input whose name is taken gets another one.
@@ -186,5 +237,64 @@ impl Importer<'_, '_> {
         };
         self.inputs.insert(name.to_owned(), own.clone());
         tree::variable(&own)
+    }
+}
+
+/// Returns the parts of a path such as `.managers[0]['emp_id']`; `None` if it is not one.
+fn path(text: &str) -> Option<Vec<&str>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (part, behind) = if let Some(inner) = rest.strip_prefix('[') {
+            let (inner, behind) = inner.split_once(']')?;
+            let quoted = ['\'', '"'].into_iter().find_map(|quote| {
+                let key = inner.strip_prefix(quote)?.strip_suffix(quote)?;
+                (!key.contains(['\'', '"', '\\'])).then_some(key)
+            });
+            // A quoted key of digits would be taken for a position.
+            let is_digits = |part: &str| part.chars().all(|c| c.is_ascii_digit());
+            let part = match quoted {
+                Some(key) => Some(key).filter(|key| !is_digits(key)),
+                None => Some(inner).filter(|inner| is_digits(inner)),
+            };
+            (part?, behind)
+        } else {
+            let inner = rest.strip_prefix('.')?;
+            let end = inner.find(|c: char| !c.is_alphanumeric() && c != '_');
+            inner.split_at(end.unwrap_or(inner.len()))
+        };
+        if part.is_empty() {
+            return None;
+        }
+        parts.push(part);
+        rest = behind;
+    }
+    Some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_names_and_positions() {
+        let parts = [
+            ("", Some(vec![])),
+            (".a.b1", Some(vec!["a", "b1"])),
+            (".a[0].客", Some(vec!["a", "0", "客"])),
+            ("['a b'][\"c\"].0", Some(vec!["a b", "c", "0"])),
+            (".", None),
+            (".a ", None),
+            (".a | upper", None),
+            (".a-b", None),
+            ("[-1]", None),
+            ("[a]", None),
+            ("['0']", None),
+            ("[]", None),
+            ("s.a", None),
+        ];
+        for (text, expected) in parts {
+            assert_eq!(path(text), expected, "{text}");
+        }
     }
 }

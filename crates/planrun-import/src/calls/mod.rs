@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
-    ClauseKind, Expr, File, Name, Statement, StatementKind, StepBody, TemplatePart,
+    self, ClauseKind, Expr, ExprKind, File, Name, Statement, StatementKind, StepBody, TemplatePart,
 };
+use planrun_lang::types::{Literal, Type};
 use planrun_lang::yaml::{Content, Node};
 
 use crate::document::Refused;
@@ -180,14 +181,16 @@ impl Listing {
             if call.tool.is_empty() {
                 continue;
             }
-            let step = self.step(call, name, tool, (&names, &done), draft);
+            let before = Steps::new(&names, &tools, &done);
+            let step = self.step(call, name, tool, before, draft);
             steps.push((call.round, step));
             done.get_mut(*number)
                 .into_iter()
                 .for_each(|done| *done = true);
         }
         body.extend(self.arranged(steps));
-        body.push(tree::reply(self.reply(&order, &names, &done, draft)));
+        let steps = Steps::new(&names, &tools, &done);
+        body.push(tree::reply(self.reply(&order, steps, draft)));
         let made = Made {
             doc: self.doc,
             parameters: Vec::new(),
@@ -240,13 +243,8 @@ impl Listing {
             .collect()
     }
 
-    fn reply(
-        &self,
-        order: &[usize],
-        names: &[String],
-        done: &[bool],
-        draft: &mut Draft<'_>,
-    ) -> Expr {
+    fn reply(&self, order: &[usize], steps: Steps<'_>, draft: &mut Draft<'_>) -> Expr {
+        let Steps { names, done, .. } = steps;
         let given = |step: &usize| names.get(*step).map(|name| tree::variable(name));
         let is_done = |step: &&usize| done.get(**step) == Some(&true);
         match &self.answer {
@@ -260,7 +258,7 @@ impl Listing {
                 steps.sort_unstable();
                 tree::list(steps.iter().filter_map(given).collect())
             }
-            Answer::Value(value) => lowered(value, names, done, draft),
+            Answer::Value(value) => lowered(value, steps, draft),
         }
     }
 
@@ -288,12 +286,13 @@ impl Listing {
         call: &Call,
         name: &str,
         (namespace, tool): &(String, String),
-        (names, done): (&[String], &[bool]),
+        before: Steps<'_>,
         draft: &mut Draft<'_>,
     ) -> Statement {
+        let Steps { names, done, .. } = before;
         let mut arguments = Vec::new();
         for (key, value) in &call.arguments {
-            let value = lowered(value, names, done, draft);
+            let value = lowered(value, before, draft);
             if is_writable(key) {
                 arguments.push((key.clone(), value));
             } else {
@@ -336,9 +335,53 @@ impl Listing {
     }
 }
 
-/// Returns a value in a text: a string as it is, anything else as JSON.
-fn as_text(value: &Expr) -> Expr {
-    plan!("type(value) == string ? string(value) : json(value)", value)
+/// The steps of a plan that is being written.
+#[derive(Clone, Copy)]
+struct Steps<'s> {
+    names: &'s [String],
+    tools: &'s [(String, String)],
+    /// Which of them are already in the plan.
+    done: &'s [bool],
+}
+
+impl<'s> Steps<'s> {
+    fn new(names: &'s [String], tools: &'s [(String, String)], done: &'s [bool]) -> Self {
+        Self { names, tools, done }
+    }
+}
+
+/// Returns a value in a text: a string as it is, anything else as JSON. `ty` is its type.
+fn as_text(value: &Expr, ty: &Type) -> Expr {
+    match is_text(ty) {
+        _ if matches!(ty, Type::Any | Type::Invalid) => {
+            plan!("type(value) == string ? string(value) : json(value)", value)
+        }
+        Some(true) => value.clone(),
+        Some(false) | None => plan!("json(value)", value),
+    }
+}
+
+/// Returns whether the values of a type are texts; `None` if only some are.
+fn is_text(ty: &Type) -> Option<bool> {
+    let Type::Union(members) = ty else {
+        return Some(matches!(
+            ty,
+            Type::String | Type::Literal(Literal::String(_))
+        ));
+    };
+    let mut members = members.iter().map(is_text);
+    let first = members.next()?;
+    members.all(|member| member == first).then_some(first?)
+}
+
+/// Returns the type of the output of a step as far as it is known.
+fn type_of(value: &Value, steps: Steps<'_>, draft: &Draft<'_>) -> Type {
+    let Value::Read { step, path, .. } = value else {
+        return Type::Any;
+    };
+    let tool = steps.tools.get(*step).filter(|_| path.is_empty());
+    let known = tool.and_then(|(namespace, tool)| draft.signature(namespace, tool));
+    known.map_or(Type::Any, |known| known.returns.clone())
 }
 
 fn needed(call: &Call) -> Vec<usize> {
@@ -351,7 +394,8 @@ fn needed(call: &Call) -> Vec<usize> {
     needed
 }
 
-fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>) -> Expr {
+fn lowered(value: &Value, steps: Steps<'_>, draft: &mut Draft<'_>) -> Expr {
+    let Steps { names, done, .. } = steps;
     match value {
         Value::Plain(expression) => expression.clone(),
         Value::Read {
@@ -374,34 +418,44 @@ fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>
         Value::List(values) => tree::list(
             values
                 .iter()
-                .map(|value| lowered(value, names, done, draft))
+                .map(|value| lowered(value, steps, draft))
                 .collect(),
         ),
         Value::Object(fields) => {
-            let fields = fields.iter();
-            tree::object(fields.map(|(key, value)| (key, lowered(value, names, done, draft))))
+            let fields = fields
+                .iter()
+                .map(|(key, value)| (key.clone(), lowered(value, steps, draft)));
+            tree::object(fields)
         }
         Value::Text(parts) => {
-            let parts = parts.iter().map(|part| match part {
-                Value::Plain(plain) => match &plain.kind {
-                    planrun_lang::syntax::ast::ExprKind::Literal(
-                        planrun_lang::syntax::ast::Literal::String(text),
-                    ) => TemplatePart::Text(text.clone()),
-                    _ => TemplatePart::Expr(plain.clone()),
-                },
-                Value::Lost { .. } => {
-                    let hole = lowered(part, names, done, draft);
-                    TemplatePart::Expr(plan!("json(hole)", hole))
-                }
-                // A template takes only strings, numbers and booleans, but an output may be any value.
-                other => TemplatePart::Expr(as_text(&lowered(other, names, done, draft))),
-            });
+            let parts = parts.iter().map(|part| part_of_text(part, steps, draft));
             tree::template(parts.collect())
         }
         Value::Lost { span, written, why } => {
             draft.hole(*span, format!("the reference `{}`", excerpt(written)), why)
         }
     }
+}
+
+/// Returns a part of a text.
+fn part_of_text(part: &Value, steps: Steps<'_>, draft: &mut Draft<'_>) -> TemplatePart {
+    if let Value::Plain(plain) = part {
+        return match &plain.kind {
+            ExprKind::Literal(ast::Literal::String(text)) => TemplatePart::Text(text.clone()),
+            _ => TemplatePart::Expr(plain.clone()),
+        };
+    }
+    let value = lowered(part, steps, draft);
+    if matches!(part, Value::Lost { .. }) {
+        return TemplatePart::Expr(tree::function("json", vec![value]));
+    }
+    let ty = type_of(part, steps, draft);
+    if let (Value::Read { span, written, .. }, None) = (part, is_text(&ty)) {
+        let what = format!("the reference `{}`", excerpt(written));
+        draft.changed(*span, what, "is written as JSON, so a text is in quotes");
+    }
+    // A template takes only strings, numbers and booleans, but an output may be any value.
+    TemplatePart::Expr(as_text(&value, &ty))
 }
 
 /// Resolves the tool of a call: a tool of the project if there is one, else one that the plan declares.

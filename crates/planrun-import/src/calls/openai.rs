@@ -12,6 +12,9 @@ use crate::document::{Refused, items};
 use crate::draft::{Draft, excerpt};
 use crate::tree;
 
+/// The keys of a document, one of which holds its elements.
+const LISTS: [&str; 4] = ["messages", "context", "output", "choices"];
+
 /// Returns true if a document looks like calls, or messages with calls.
 pub fn recognizes(root: &Node) -> bool {
     let is_call = |node: &Node| {
@@ -27,9 +30,7 @@ pub fn recognizes(root: &Node) -> bool {
 
 /// Returns the elements of the document: messages or calls.
 fn messages(root: &Node) -> &[Node] {
-    let inner = ["messages", "context", "output", "choices"]
-        .into_iter()
-        .find_map(|name| root.get(name)?.items());
+    let inner = LISTS.into_iter().find_map(|name| root.get(name)?.items());
     inner
         .or_else(|| root.items())
         .unwrap_or(std::slice::from_ref(root))
@@ -63,6 +64,7 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
         }
         elements = std::slice::from_ref(first);
     }
+    report_beside(root, draft);
     let mut conversation = Conversation::default();
     for element in elements {
         conversation.read(inner(element), draft);
@@ -84,6 +86,20 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
         settles: false,
     };
     listing.file(plan, draft)
+}
+
+/// Reports what a document has beside its elements.
+fn report_beside(root: &Node, draft: &mut Draft<'_>) {
+    let is_list = |name: &&str| root.get(name).is_some_and(|node| node.items().is_some());
+    let Some(list) = LISTS.into_iter().find(is_list) else {
+        return;
+    };
+    let entries = root.entries().unwrap_or_default().iter();
+    for entry in entries.filter(|entry| entry.name != list) {
+        let what = format!("the key `{}` of the document", excerpt(&entry.name));
+        let why = format!("is omitted: only the elements of `{list}` are imported");
+        draft.changed(entry.span, what, why);
+    }
 }
 
 /// A conversation as far as it was read.

@@ -75,11 +75,17 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
     }
     draft.report_keys(root, "the payload", "task_summary steps", &PROSE);
     let steps = items(root, "steps");
+    let place = root.get("steps").map_or(root.span, |steps| steps.span);
     if steps.is_empty() {
-        let place = root.get("steps").map_or(root.span, |steps| steps.span);
         fault(draft, place, "steps must be a non-empty array".to_owned());
     }
-    let ids = ids(steps, draft);
+    let (ids, is_numbered) = ids(steps, draft);
+    // Such a payload is refused before anything runs.
+    let is_refused = steps.is_empty() || !is_numbered;
+    let refused = is_refused.then(|| {
+        let why = "are broken, so the original system would not run it";
+        Value::Plain(draft.hole(place, "the rules of payloads", why))
+    });
     let calls = steps
         .iter()
         .enumerate()
@@ -91,7 +97,7 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
             .and_then(Node::text)
             .map(str::to_owned),
         calls,
-        answer: Answer::Last,
+        answer: refused.map_or(Answer::Last, Answer::Value),
         is_parallel: false,
         settles: true,
     };
@@ -103,8 +109,9 @@ fn fault(draft: &mut Draft<'_>, span: Span, message: String) {
     draft.lost(span, "the rules of payloads", message);
 }
 
-/// Returns the number of each step by its id, and reports invalid ids.
-fn ids(steps: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, usize> {
+/// Returns the number of each step by its id, and whether the ids are those that the format requires; others are
+/// reported.
+fn ids(steps: &[Node], draft: &mut Draft<'_>) -> (BTreeMap<String, usize>, bool) {
     let mut ids = BTreeMap::new();
     let mut numbers = Vec::new();
     for (number, step) in steps.iter().enumerate() {
@@ -151,7 +158,7 @@ fn ids(steps: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, usize> {
             "step_id sequence must be contiguous: step_1..step_N".to_owned(),
         );
     }
-    ids
+    (ids, first.is_none() && gap.is_none())
 }
 
 /// Reports violations of the rules in one step.
@@ -266,7 +273,8 @@ fn dependencies(
                 }
             }
             None => {
-                let near = closest(dependency, ids.keys().map(String::as_str));
+                let earlier = ids.iter().filter(|(_, other)| **other < number);
+                let near = closest(dependency, earlier.map(|(id, _)| id.as_str()));
                 let help =
                     near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
                 let why = format!("steps[{number}] has unknown dependency: {dependency}{help}");
@@ -293,7 +301,7 @@ fn current(written: &str, draft: &mut Draft<'_>, span: Span) -> String {
     }
 }
 
-/// Parses a reference to the output of a step: `$step_1.output.docs`, or one of the variants that models write.
+/// Parses a reference to the output of a step: `$step_1.output.docs[0]`, or one of the variants that models write.
 /// `None` for any other text, even one that starts with `step_`.
 fn reference(
     text: &str,
@@ -301,12 +309,6 @@ fn reference(
     only: Option<usize>,
     ids: &BTreeMap<String, usize>,
 ) -> Option<Value> {
-    let is_part = |part: &str| {
-        !part.is_empty()
-            && part
-                .chars()
-                .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
-    };
     let plain = text.trim();
     let dollar = plain.strip_prefix('$');
     let body = dollar.unwrap_or(plain);
@@ -317,19 +319,14 @@ fn reference(
     let drifted = relative
         .and_then(|rest| rest.strip_prefix("output."))
         .filter(|rest| rest.starts_with("step_"));
-    let mut parts: Vec<&str> = drifted.unwrap_or(body).split('.').collect();
-    let read = |step: usize, path: &[&str]| Value::Read {
+    let read = |step: usize, path: Vec<&str>| Value::Read {
         step,
-        path: path.iter().map(|part| (*part).to_owned()).collect(),
+        path: path.into_iter().map(str::to_owned).collect(),
         span,
         written: text.to_owned(),
     };
     if body.starts_with(".output") && drifted.is_none() && dollar.is_none() {
-        parts.remove(0);
-        let (_, path) = parts.split_first()?;
-        if !path.iter().copied().all(is_part) {
-            return None;
-        }
+        let path = path(body)?.split_off(1);
         return Some(match only {
             Some(step) => read(step, path),
             None => lost(
@@ -339,19 +336,53 @@ fn reference(
             ),
         });
     }
-    let (step, rest) = parts.split_first()?;
+    let body = drifted.unwrap_or(body);
+    let end = body.find(|c: char| !is_letter(c)).unwrap_or(body.len());
+    let (step, rest) = body.split_at(end);
     let number = step.strip_prefix("step_")?;
     let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
-    let has_output = rest.first() == Some(&"output");
-    let is_reference =
-        rest.iter().copied().all(is_part) && (has_output || (rest.is_empty() && dollar.is_some()));
-    if !(is_number || ids.contains_key(*step)) || !is_reference {
+    if !(is_number || ids.contains_key(step)) {
         return None;
     }
-    Some(match ids.get(*step) {
-        Some(number) => read(*number, rest.get(1..).unwrap_or_default()),
+    let path = path(rest).filter(|path| match path.first() {
+        Some(first) => *first == "output",
+        None => dollar.is_some(),
+    });
+    let Some(mut path) = path else {
+        let why = format!("it is not a path such as `${step}.output.docs`");
+        return dollar.map(|_| lost(text, span, why));
+    };
+    Some(match ids.get(step) {
+        Some(number) => read(*number, path.split_off(path.len().min(1))),
         None => lost(text, span, format!("there is no step `{step}`")),
     })
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '-'
+}
+
+/// Returns the parts of a path such as `.output.docs[0]`; `None` if it is not one.
+fn path(text: &str) -> Option<Vec<&str>> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let (part, behind) = if let Some(inner) = rest.strip_prefix('[') {
+            let (part, behind) = inner.split_once(']')?;
+            (
+                Some(part).filter(|part| part.chars().all(|c| c.is_ascii_digit()))?,
+                behind,
+            )
+        } else {
+            let inner = rest.strip_prefix('.')?;
+            inner.split_at(inner.find(|c| !is_letter(c)).unwrap_or(inner.len()))
+        };
+        if part.is_empty() {
+            return None;
+        }
+        parts.push(part);
+        rest = behind;
+    }
+    Some(parts)
 }
 
 fn lost(text: &str, span: Span, why: String) -> Value {

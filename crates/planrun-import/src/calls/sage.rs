@@ -284,7 +284,13 @@ fn report_step(step: &Node, what: &str, is_reply: bool, draft: &mut Draft<'_>) {
             known.push(alias);
         }
     }
-    draft.report_keys(step, what, &known.join(" "), &[]);
+    let described = "it describes the step, and does not change what runs";
+    draft.report_keys(
+        step,
+        what,
+        &known.join(" "),
+        &[("expected_outputs", described)],
+    );
 }
 
 /// Returns the reply of a step: its text, or its only input.
