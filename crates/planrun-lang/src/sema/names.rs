@@ -24,6 +24,8 @@ pub(super) struct Names {
     /// The plans of the file; shared by all of them.
     plans: Arc<BTreeSet<Arc<str>>>,
     pub known: Knowledge,
+    /// The subjects of the `match` steps around this place, with their types in the arm, outermost first.
+    pub arms: Vec<(String, Type)>,
     /// The branches of `if`s around this place, outermost first.
     branches: Vec<Branch>,
     /// Number of `if`s so far.
@@ -315,6 +317,10 @@ impl Scope for Names {
 
     fn facts(&self) -> &[Atom] {
         self.known.facts()
+    }
+
+    fn arms(&self) -> &[(String, Type)] {
+        &self.arms
     }
 
     fn dated(&self, atom: &Atom, at: u32) -> Atom {
