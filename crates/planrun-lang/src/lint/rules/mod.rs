@@ -111,7 +111,7 @@ rules! {
 }
 
 /// The rules that find what would make a run fail midway.
-pub(super) const OBSTACLES: &[Check] = &[permission_missing::check, unimplemented_tool::check];
+pub(super) const OBSTACLES: &[Check] = &[permission_missing::obstacles, unimplemented_tool::check];
 
 /// Reports an error class whose name resembles one that the tool declares.
 fn misspelt_class(span: Span, message: String, near: Near<'_>) -> Diagnostic {
