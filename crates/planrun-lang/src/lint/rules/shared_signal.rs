@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
 use crate::lint::passed::{PlanCall, with_called};
-use crate::sema::{Each, Event, EventKind, Node, NodeKind, StepKind, Wait};
+use crate::sema::{Each, Event, EventKind, Node, NodeKind, Plan, StepKind, Wait};
 use crate::value::Value;
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
@@ -13,10 +13,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let Some(name) = signal(node).or_else(|| {
             let call = PlanCall::of(&subject.nesting, block, node)?;
             let plans = with_called(call.called);
-            plans
-                .into_iter()
-                .flat_map(|plan| plan.nodes())
-                .find_map(signal)
+            plans.into_iter().flat_map(Plan::nodes).find_map(signal)
         }) else {
             continue;
         };

@@ -14,7 +14,7 @@ use crate::sema::expr::{Code, Link, LinkOp, Node, Op, Operator};
 use crate::sema::{BlockId, Nesting, Node as Statement};
 use crate::types::{Effect, Signature};
 
-pub(super) fn check<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     // Without an untrusted source there is nothing to trace.
     if !with_called(subject.plan)
         .iter()
@@ -28,7 +28,7 @@ pub(super) fn check<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
     rule.visit(&subject.nesting, &mut |block, node, value, target| {
         let traced = rule.origins.of_node(&subject.nesting, block, value);
         if let Some(origin) = rule.stranger(&subject.nesting, (block, node), traced) {
-            found.push(finding(target.to_string(), value, &origin));
+            found.push(finding(&target.to_string(), value, &origin));
         }
     });
     let mut sinks = Sinks::new(&rule, &subject.origins);
@@ -45,13 +45,13 @@ pub(super) fn check<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
             });
             if let Some((target, origin)) = reached.next() {
                 let target = format!("{target}, which `{}` calls and", call.call.path());
-                found.push(finding(target, &code.root, &origin));
+                found.push(finding(&target, &code.root, &origin));
             }
         }
     }
 }
 
-fn finding(target: String, value: &Node, origin: &Origin<'_>) -> Diagnostic {
+fn finding(target: &str, value: &Node, origin: &Origin<'_>) -> Diagnostic {
     let comma = if target.ends_with(" and") { "" } else { "," };
     let message = format!("untrusted text determines the {target}{comma} which cannot be undone");
     let read = origin.read_in(value.span);
