@@ -1,30 +1,29 @@
 //! Determines whether a person approves a call before it is sent.
 
-use super::subject::{StepSite, Subject};
 use crate::sema::expr::Code;
-use crate::sema::{BlockId, NodeKind, StepKind};
+use crate::sema::{Block, BlockId, Nesting, Node, NodeKind, StepKind};
 
 /// Maximum number of `let`s to follow from a condition to an answer.
 const MAX_LETS: usize = 8;
 
 /// Returns true if a person decides about a step: it has a `confirm`, on itself or around it, or a condition that reads
 /// a person's answer.
-pub(super) fn is_gated<'a>(subject: &Subject<'a>, site: &StepSite<'a>) -> bool {
-    subject.outwards(site).any(|(block, node)| {
+pub(super) fn is_gated<'a>(nesting: &Nesting<'a>, block: BlockId, node: &'a Node) -> bool {
+    nesting.outwards(block, node).any(|(block, node)| {
         let confirmed = node.step().is_some_and(|step| step.confirm().is_some());
         confirmed
-            || conditions(subject, block, node)
-                .any(|code| asks_people(subject, block, code, MAX_LETS))
+            || conditions(nesting, block, node)
+                .any(|code| asks_people(nesting, block, code, MAX_LETS))
     })
 }
 
 /// Returns the conditions evaluated before a node runs: its own guard, and the `ensure`s and early ends above it.
 pub(super) fn conditions<'a>(
-    subject: &Subject<'a>,
+    nesting: &Nesting<'a>,
     block: BlockId,
-    node: &'a crate::sema::Node,
+    node: &'a Node,
 ) -> impl Iterator<Item = &'a Code> {
-    let content = subject.plan.block(block);
+    let content = nesting.plan().block(block);
     let above = content
         .nodes
         .iter()
@@ -42,10 +41,7 @@ pub(super) fn conditions<'a>(
     guards(content, node).chain(deciding)
 }
 
-fn guards<'a>(
-    content: &'a crate::sema::Block,
-    node: &'a crate::sema::Node,
-) -> impl Iterator<Item = &'a Code> {
+fn guards<'a>(content: &'a Block, node: &'a Node) -> impl Iterator<Item = &'a Code> {
     node.guard.iter().filter_map(|atom| {
         if let NodeKind::Condition(code) = &content.node(atom.condition).kind {
             Some(code)
@@ -55,18 +51,18 @@ fn guards<'a>(
     })
 }
 
-fn asks_people(subject: &Subject<'_>, block: BlockId, code: &Code, lets: usize) -> bool {
+fn asks_people(nesting: &Nesting<'_>, block: BlockId, code: &Code, lets: usize) -> bool {
     code.reads.iter().any(|read| {
-        let Some(frame) = subject.frame(block, read.place) else {
+        let Some(frame) = nesting.frame(block, read.place) else {
             return false;
         };
-        subject
-            .plan
+        nesting
+            .plan()
             .block(frame)
             .producers(read.place.slot)
             .any(|node| match &node.kind {
                 NodeKind::Step(step) => matches!(step.kind, StepKind::Input(_)),
-                NodeKind::Let(code) => lets > 0 && asks_people(subject, frame, code, lets - 1),
+                NodeKind::Let(code) => lets > 0 && asks_people(nesting, frame, code, lets - 1),
                 _ => false,
             })
     })

@@ -8,6 +8,7 @@ mod flow;
 mod gate;
 mod lower_bounds;
 mod observed;
+mod passed;
 mod raises;
 mod reach;
 mod rules;

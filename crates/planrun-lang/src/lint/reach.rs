@@ -15,7 +15,7 @@ use crate::permission::{
 use crate::sema::expr::{Code, MapKey, Node, Op, Piece};
 use crate::sema::{BlockId, Call, Plan, Step, StepKind, Target};
 use crate::source::Span;
-use crate::types::{CallKind, Denied, ErrorClass, Signature};
+use crate::types::{CallKind, Denied, ErrorClass, ErrorPattern, Signature};
 use crate::value::Value;
 
 /// A setting of `allow`.
@@ -61,8 +61,18 @@ pub(super) struct Need {
     pub span: Span,
     /// The called plan that requires it, if it is not this one.
     pub within: Option<Arc<str>>,
-    /// Whether a denial is caught, so that it is an expected outcome.
-    pub caught: bool,
+    pub denial: Denial,
+}
+
+/// What becomes of a denied call.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum Denial {
+    /// It fails the plan.
+    Fails,
+    /// Something that settles or catches all failures hides it.
+    Hidden,
+    /// An arm names it, or nothing depends on it.
+    Expected,
 }
 
 /// Everything that a plan accesses, including through called plans.
@@ -98,16 +108,15 @@ impl<'a> Walked<'a> {
     }
 }
 
-/// The called plans that have been walked, each with whether a denial in it is caught.
-type Seen = HashSet<(*const Plan, bool)>;
+/// The called plans that have been walked, each with what becomes of a denial in it.
+type Seen = HashSet<(*const Plan, Denial)>;
 
 /// The context of a call.
 #[derive(Clone, Copy)]
 struct Around<'a> {
     /// The call through which the plan with this call is called, and that plan's name.
     outer: Option<(Span, &'a Arc<str>)>,
-    /// Whether a denial of the call is caught.
-    caught: bool,
+    denial: Denial,
 }
 
 impl Access {
@@ -257,7 +266,7 @@ impl Reach {
             plan,
             &Around {
                 outer: None,
-                caught: false,
+                denial: Denial::Fails,
             },
             &mut seen,
         );
@@ -271,17 +280,22 @@ impl Reach {
     fn block(&mut self, plan: &Walked<'_>, block: BlockId, around: &Around<'_>, seen: &mut Seen) {
         for node in &plan.plan.block(block).nodes {
             let step = node.step();
-            let caught = around.caught || step.is_some_and(catches_denial);
+            let own = step.map_or(Denial::Fails, denial_in);
+            let denial = around.denial.max(own);
             if let Some(StepKind::Call(call)) = step.map(|step| &step.kind) {
-                self.target(plan, call, &Around { caught, ..*around }, seen);
+                self.target(plan, call, &Around { denial, ..*around }, seen);
             }
             node.inner(&mut |inner| {
                 // The arms of the step catch nothing in each other or in its `verify` and `undo`. The
                 // agent check at the end is skipped if it is not allowed, so nothing fails.
                 let is_body = step.is_some_and(|step| step.bodies().any(|body| body == inner));
                 let asks_agent = step.and_then(|step| step.agent_check()?.body()) == Some(inner);
-                let caught = around.caught || caught && is_body || asks_agent;
-                self.block(plan, inner, &Around { caught, ..*around }, seen);
+                let denial = match (asks_agent, is_body) {
+                    (true, _) => Denial::Expected,
+                    (false, true) => denial,
+                    (false, false) => around.denial,
+                };
+                self.block(plan, inner, &Around { denial, ..*around }, seen);
             });
         }
     }
@@ -304,10 +318,15 @@ impl Reach {
             }
             Target::Tool(signature) => self.call(plan, call, signature, around),
             Target::Plan(index, name) => {
-                // A walk in which nothing is caught also finds what a walk in which everything is caught would find.
+                // A walk in which less is caught also finds what this one would find.
+                let covers = |denial: &Denial, inner| {
+                    *denial < around.denial && seen.contains(&(Arc::as_ptr(inner), *denial))
+                };
                 if let Some(inner) = plan.plan.plans.get(*index)
-                    && !seen.contains(&(Arc::as_ptr(inner), false))
-                    && seen.insert((Arc::as_ptr(inner), around.caught))
+                    && ![Denial::Fails, Denial::Hidden]
+                        .iter()
+                        .any(|denial| covers(denial, inner))
+                    && seen.insert((Arc::as_ptr(inner), around.denial))
                 {
                     let inner = Walked {
                         plan: inner,
@@ -405,26 +424,34 @@ impl Reach {
             resource,
             span,
             within: around.outer.map(|(_, name)| name.clone()),
-            caught: around.caught,
+            denial: around.denial,
         };
         let mut needs = self.needs.iter_mut();
         match needs.find(|known| known.access == access && known.resource == need.resource) {
-            // The call whose denial is not caught is the one to report.
-            Some(known) if known.caught && !need.caught => *known = need,
+            // The call whose denial is caught least is the one to report.
+            Some(known) if known.denial > need.denial => *known = need,
             Some(_) => {}
             None => self.needs.push(need),
         }
     }
 }
 
-/// Returns true if a denied call in this step does not fail the enclosing statements.
-fn catches_denial(step: &Step) -> bool {
+/// Returns what becomes of a denied call in this step.
+fn denial_in(step: &Step) -> Denial {
     let denied = ErrorClass::Denied(Denied::Policy);
+    let named = |pattern: &ErrorPattern| pattern.matches(&denied);
     let arms = &step.recover;
-    arms.iter().any(|arm| {
-        arm.patterns.is_empty() || arm.patterns.iter().any(|pattern| pattern.matches(&denied))
-    }) || matches!(&step.kind, StepKind::Race(_))
+    let catches = || arms.iter().any(|arm| arm.patterns.is_empty());
+    if arms.iter().any(|arm| arm.patterns.iter().any(named)) {
+        Denial::Expected
+    } else if catches()
+        || matches!(&step.kind, StepKind::Race(_))
         || matches!(&step.kind, StepKind::Each(each) if each.settle)
+    {
+        Denial::Hidden
+    } else {
+        Denial::Fails
+    }
 }
 
 /// Returns true if a relative path leaves the root through `..`.

@@ -12,6 +12,7 @@ use super::lower_bounds::length;
 use super::reach::Walked;
 use crate::eval::Constants;
 use crate::graph::{self, Graph};
+use crate::origin::Origins;
 use crate::sema::expr::Code;
 use crate::sema::{BlockId, Call, Nesting, Node, Place, Plan, Retry, Step};
 use crate::source::{SourceFile, Span};
@@ -32,6 +33,8 @@ pub(super) struct Subject<'a> {
     steps: Vec<StepSite<'a>>,
     /// The statements that own the blocks.
     pub nesting: Nesting<'a>,
+    /// Certain origins of values.
+    pub origins: Origins<'a>,
     /// Maximum amount of work to evaluate constant expressions.
     work: u64,
     graph: OnceCell<Rc<Graph>>,
@@ -56,17 +59,8 @@ impl<'a> Subject<'a> {
         sound: bool,
         (project, work): (&'a Project<'a>, u64),
     ) -> Self {
-        let (mut steps, mut auxiliary) = (Vec::new(), HashSet::default());
-        for (block, _, node) in plan.sites() {
-            auxiliary.extend(node.step().into_iter().flat_map(Step::auxiliary_blocks));
-            steps.extend(node.step().map(|step| StepSite { block, node, step }));
-        }
         let nesting = Nesting::of(plan);
-        let outer = |block: &BlockId| Some(nesting.owner(*block)?.0);
-        let outwards = |block: BlockId| std::iter::successors(Some(block), outer);
-        steps.retain(|site: &StepSite<'_>| {
-            !outwards(site.block).any(|block| auxiliary.contains(&block))
-        });
+        let steps = steps_in_flow(&nesting);
         let (graph, flow, constants) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         Self {
             source,
@@ -77,6 +71,7 @@ impl<'a> Subject<'a> {
             project,
             steps,
             nesting,
+            origins: Origins::default(),
             work,
             graph,
             flow,
@@ -94,9 +89,7 @@ impl<'a> Subject<'a> {
         &self,
         site: &StepSite<'a>,
     ) -> impl Iterator<Item = (BlockId, &'a Node)> {
-        std::iter::successors(Some((site.block, site.node)), |(block, _)| {
-            self.owner(*block)
-        })
+        self.nesting.outwards(site.block, site.node)
     }
 
     /// Returns the block whose frame contains `place`, as seen from a block.
@@ -192,6 +185,21 @@ impl<'a> Subject<'a> {
             .iter()
             .find_map(|statement| of(&statement.kind))
     }
+}
+
+/// Returns the steps of a plan, block by block, except those inside `verify` and `undo`.
+pub(super) fn steps_in_flow<'a>(nesting: &Nesting<'a>) -> Vec<StepSite<'a>> {
+    let (mut steps, mut auxiliary) = (Vec::new(), HashSet::default());
+    for (block, _, node) in nesting.plan().sites() {
+        auxiliary.extend(node.step().into_iter().flat_map(Step::auxiliary_blocks));
+        steps.extend(node.step().map(|step| StepSite { block, node, step }));
+    }
+    let outer = |block: &BlockId| Some(nesting.owner(*block)?.0);
+    let outwards = |block: BlockId| std::iter::successors(Some(block), outer);
+    steps.retain(|site: &StepSite<'_>| {
+        !outwards(site.block).any(|block| auxiliary.contains(&block))
+    });
+    steps
 }
 
 /// Returns the tool call of a step.

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{Origin, Trace, gives_free_text, is_free_text};
-use crate::sema::expr::Code;
+use crate::protocol::StepState;
+use crate::sema::expr::{Code, StateTest};
 use crate::sema::{
     AgentCheck, BlockId, Call, Event, EventKind, Nesting, Node as Statement, NodeKind, Step,
     StepKind, TaskId, Wait,
@@ -202,7 +203,8 @@ impl<'a> Trace<'_, 'a> {
     /// Returns the mode in which values are collected, as a number: a name is followed again if it is read in another
     /// mode.
     pub(super) fn mode(&self) -> u32 {
-        self.collector.as_ref().map_or(0, |collector| {
+        let passed = u32::try_from(self.passed.len()).unwrap_or(u32::MAX);
+        self.collector.as_ref().map_or(passed, |collector| {
             let Collector {
                 text,
                 place,
@@ -332,11 +334,13 @@ impl<'a> Trace<'_, 'a> {
     }
 
     pub(super) fn parameter(&mut self, slot: u32, selected: &[Arc<str>]) {
-        let parameters = &self.nesting.plan().parameters;
-        if let (Some(parameter), Some(collector)) =
-            (parameters.get(slot as usize), &mut self.collector)
-        {
+        let Some(parameter) = self.nesting.plan().parameters.get(slot as usize) else {
+            return;
+        };
+        if let Some(collector) = &mut self.collector {
             collector.source(Source::Input(parameter.name.clone()), selected);
+        } else {
+            self.certain_input(slot, selected);
         }
     }
 
@@ -348,7 +352,7 @@ impl<'a> Trace<'_, 'a> {
         selected: &[Arc<str>],
     ) {
         let Some(collector) = &mut self.collector else {
-            return;
+            return self.replied(block, (call, index), selected);
         };
         let Some(reply) = collector.replies.get(index).cloned() else {
             return;
@@ -418,11 +422,10 @@ impl<'a> Trace<'_, 'a> {
         step: &'a Step,
         selected: &[Arc<str>],
     ) {
-        if self.collector.is_none() {
-            return;
-        }
         let name = || node.name.clone().unwrap_or_default();
         match &step.kind {
+            // What a person has answered is certainly not what was proposed.
+            StepKind::Input(_) if self.collector.is_none() => {}
             StepKind::Input(input) => {
                 self.source(Source::Answer(name()));
                 let known = input.fields.iter().filter(|field| {
@@ -462,9 +465,6 @@ impl<'a> Trace<'_, 'a> {
         slot: u32,
         selected: &[Arc<str>],
     ) {
-        if self.collector.is_none() {
-            return;
-        }
         if let Some(listener) = owner.listener() {
             match listener.snapshot.iter().find(|(_, own)| *own == slot) {
                 Some((task, _)) => self.context(*task, selected),
@@ -478,7 +478,10 @@ impl<'a> Trace<'_, 'a> {
         if step.recover.iter().any(|arm| arm.body == frame) {
             self.source(Source::Error(owner.name.clone().unwrap_or_default()));
         } else if step.agent_check().and_then(AgentCheck::body) == Some(frame) {
-            // It is made of the name of the step and its arguments.
+            // It is made of the name of the step and its arguments, without their secrets.
+            if self.collector.is_none() {
+                return;
+            }
             self.computed(|_| {});
             let arguments = step.call().into_iter().flat_map(|call| &call.arguments);
             for (_, code) in arguments {
@@ -497,6 +500,9 @@ impl<'a> Trace<'_, 'a> {
             match &leaf.kind {
                 EventKind::Signal(name) => self.source(Source::Signal(name.clone())),
                 EventKind::Task { task, .. } => self.context(*task, selected),
+                EventKind::Step { test, .. }
+                    if self.collector.is_none()
+                        && *test != Some(StateTest::State(StepState::Completed)) => {}
                 EventKind::Step { place, name, .. } => {
                     self.place(block, *place, leaf.span, selected);
                     self.source(Source::Error(name.clone()));
@@ -512,9 +518,6 @@ impl<'a> Trace<'_, 'a> {
 
     /// Follows the values of every `set` of a task, and external input if the task admits it.
     pub(super) fn context(&mut self, id: TaskId, selected: &[Arc<str>]) {
-        if self.collector.is_none() {
-            return;
-        }
         let plan = self.nesting.plan();
         let task = plan.task(id);
         if task.external {

@@ -3,9 +3,11 @@
 //! `origins` follows only what certainly passes values on, so that every reported origin is certain. [`flow`] follows
 //! everything that a value is made of or chosen by.
 
+mod called;
 mod flow;
 mod text;
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::HashSet;
@@ -22,6 +24,7 @@ use crate::types::{CallKind, Signature};
 use crate::value::Key;
 use flow::{Collector, ListOf};
 
+pub(crate) use called::{InputPart, Origins, Passed, Reached, Traced};
 pub use flow::{Flow, FlowContext, Part, Source, flow};
 pub(crate) use text::{gives_free_text, is_free_text};
 
@@ -31,12 +34,16 @@ const MAX_STEPS: usize = 10_000;
 /// A part of the result of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin<'a> {
+    /// The call in the plan that reads the value: of the tool, or of a plan that passes its result on.
     pub call: &'a Call,
+    /// The contract of the tool.
     pub signature: &'a Signature,
     /// The fields from the result to the part; elements of lists have no name.
     pub path: Vec<Arc<str>>,
     /// Names that the value passed through, from the reader back to the call, each with the span that reads it.
     pub through: Vec<(Span, Arc<str>)>,
+    /// Replies of called plans that passed the value on.
+    pub passed: Vec<Rc<Passed<'a>>>,
 }
 
 impl Origin<'_> {
@@ -61,43 +68,22 @@ impl Origin<'_> {
 
     /// Returns true if both are the same part of the same result.
     pub(crate) fn is(&self, other: &Self) -> bool {
-        std::ptr::eq(self.call, other.call) && self.path == other.path
+        std::ptr::eq(self.call, other.call)
+            && std::ptr::eq(self.signature, other.signature)
+            && self.path == other.path
     }
-}
-
-/// Returns every call that certainly gives a part of the value of an expression.
-pub(crate) fn origins<'a>(
-    nesting: &Nesting<'a>,
-    block: BlockId,
-    code: &'a Code,
-) -> Vec<Origin<'a>> {
-    of_node(nesting, block, &code.root)
-}
-
-/// Returns the [`origins`] of a part of an expression outside of all macros.
-pub(crate) fn of_node<'a>(
-    nesting: &Nesting<'a>,
-    block: BlockId,
-    node: &'a Node,
-) -> Vec<Origin<'a>> {
-    of_path(nesting, block, node, &[])
-}
-
-/// Returns the [`origins`] of a value and some of the links after it.
-pub(crate) fn of_path<'a>(
-    nesting: &Nesting<'a>,
-    block: BlockId,
-    base: &'a Node,
-    links: &'a [Link],
-) -> Vec<Origin<'a>> {
-    let mut trace = Trace::new(nesting, None);
-    trace.path(block, base, links, Vec::new());
-    trace.found
 }
 
 struct Trace<'s, 'a> {
     nesting: &'s Nesting<'a>,
-    found: Vec<Origin<'a>>,
+    /// How the replies of called plans are followed to certain origins.
+    origins: Option<&'s Origins<'a>>,
+    /// Certain origins, and the inputs of the plan that are certainly passed on.
+    found: Traced<'a>,
+    /// Replies of called plans that pass the current value on.
+    passed: Vec<Rc<Passed<'a>>>,
+    /// Number of called plans that the current plan is inside of.
+    depth: usize,
     /// Collector of everything that the value is made of or chosen by; if `None`, only certain origins are followed.
     collector: Option<Collector<'s>>,
     through: Vec<(Span, Arc<str>)>,
@@ -132,7 +118,10 @@ impl<'s, 'a> Trace<'s, 'a> {
     fn new(nesting: &'s Nesting<'a>, collector: Option<Collector<'s>>) -> Self {
         Self {
             nesting,
-            found: Vec::new(),
+            origins: None,
+            found: Traced::default(),
+            passed: Vec::new(),
+            depth: 0,
             collector,
             through: Vec::new(),
             registers: Vec::new(),
@@ -500,11 +489,12 @@ impl<'s, 'a> Trace<'s, 'a> {
             signature,
             path: selected.to_vec(),
             through: self.through.clone(),
+            passed: self.passed.clone(),
         };
         if let Some(collector) = &mut self.collector {
             collector.result(&origin);
-        } else if !self.found.iter().any(|known| known.is(&origin)) {
-            self.found.push(origin);
+        } else {
+            self.found.add(origin);
         }
     }
 

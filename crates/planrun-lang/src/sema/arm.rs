@@ -9,10 +9,10 @@ use super::blocks::BlockKind;
 use super::body::{CheckedBody, value_type};
 use super::call::{check_call_step, is_call};
 use super::checker::PlanChecker;
-use super::expr::Code;
+use super::expr::{Code, path_text};
 use super::finding::{duplicate_name, separated_name};
 use super::plan::{BlockId, Clauses, Footprint, NodeKind, Recover, Step, StepKind};
-use super::scope::{Place, Scope as _};
+use super::scope::{Lookup, NameKind, Place, Scope as _};
 use super::waiting::{check_ask, check_infer};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
@@ -107,13 +107,22 @@ pub(super) fn check_match(
         subject.span,
         true,
     );
+    // The context of a task may change before a statement of an arm reads it.
+    let is_context = |name: &str| matches!(checker.names.lookup(name), Lookup::Found(found) if found.kind == NameKind::Task);
+    let changes = subject_code.reads.iter().any(|read| is_context(&read.name));
     let (mut outcome, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
     for (arm, pattern) in arms.iter().zip(patterns) {
         let at = subject.span.start;
         let facts = pattern.facts.iter();
         let facts = facts.map(|fact| checker.names.dated(fact, at)).collect();
         let before = checker.names.known.assume(facts);
+        let arms = checker.names.arms.len();
+        if !changes {
+            let text = path_text(subject, &[]);
+            checker.names.arms.push((text, pattern.subject));
+        }
         let body = check_arm(checker, "match", &arm.body, None, None);
+        checker.names.arms.truncate(arms);
         checker.names.known.forget(before);
         does.merge(&body.does);
         types.push(body.ty);

@@ -42,7 +42,12 @@ impl PlanChecker<'_> {
             && *count < least
         {
             let expected = format_args!("{least} or more");
-            self.report_too_low(expression, what, expected, "write the maximum number");
+            let remedy = if least == 0 {
+                "write the maximum number"
+            } else {
+                "write how many may run at once, or leave it out"
+            };
+            self.report_too_low(expression, what, expected, remedy);
         }
         code
     }

@@ -24,6 +24,8 @@ pub(super) struct Names {
     /// The plans of the file; shared by all of them.
     plans: Arc<BTreeSet<Arc<str>>>,
     pub known: Knowledge,
+    /// The subjects of the `match` steps around this place, with their types in the arm, outermost first.
+    pub arms: Vec<(String, Type)>,
     /// The branches of `if`s around this place, outermost first.
     branches: Vec<Branch>,
     /// Number of `if`s so far.
@@ -176,7 +178,7 @@ impl Names {
     /// Returns true if a name may be defined again: by a step or a `let`, in another branch of the same `if`.
     fn joins(&self, entry: &Entry, kind: NameKind) -> bool {
         let gives_value = |kind| matches!(kind, NameKind::Step | NameKind::Let);
-        gives_value(kind) && gives_value(entry.kind) && self.is_in_other_branch(entry)
+        gives_value(kind) && gives_value(entry.kind) && is_in_other_branch(&self.branches, entry)
     }
 
     /// Checks whether a name can be introduced in the innermost frame.
@@ -253,18 +255,15 @@ impl Names {
     pub(super) fn is_namespace(&self, name: &str) -> bool {
         self.namespaces.contains(name)
     }
+}
 
-    /// Returns true if every definition of a name is in another branch than this place.
-    fn is_in_other_branch(&self, entry: &Entry) -> bool {
-        let exclusive = |other: &Vec<Branch>| {
-            let parting = other
-                .iter()
-                .zip(&self.branches)
-                .find(|(one, other)| one != other);
-            parting.is_some_and(|(one, other)| one.of == other.of)
-        };
-        entry.branches.iter().all(exclusive)
-    }
+/// Returns true if every definition of a name is in another branch than the place in these branches.
+fn is_in_other_branch(branches: &[Branch], entry: &Entry) -> bool {
+    let exclusive = |other: &Vec<Branch>| {
+        let parting = other.iter().zip(branches).find(|(one, other)| one != other);
+        parting.is_some_and(|(one, other)| one.of == other.of)
+    };
+    entry.branches.iter().all(exclusive)
 }
 
 impl Scope for Names {
@@ -272,7 +271,7 @@ impl Scope for Names {
         for (up, frame) in self.frames.iter().rev().enumerate() {
             if let Some(entry) = frame.entries.get(name) {
                 let later = frame.later.get(name).and_then(|spans| spans.first());
-                if let Some(span) = later.filter(|_| self.is_in_other_branch(entry)) {
+                if let Some(span) = later.filter(|_| is_in_other_branch(&self.branches, entry)) {
                     return Lookup::Later(*span);
                 }
                 let place = Place {
@@ -315,6 +314,10 @@ impl Scope for Names {
 
     fn facts(&self) -> &[Atom] {
         self.known.facts()
+    }
+
+    fn arms(&self) -> &[(String, Type)] {
+        &self.arms
     }
 
     fn dated(&self, atom: &Atom, at: u32) -> Atom {

@@ -115,6 +115,11 @@ pub trait Scope {
         &[]
     }
 
+    /// Returns the subjects of the `match` steps around, as canonical text, each with its type in the arm around.
+    fn arms(&self) -> &[(String, Type)] {
+        &[]
+    }
+
     /// Returns a condition at this position of the file as it is compared with those of other statements.
     fn dated(&self, atom: &Atom, _at: u32) -> Atom {
         atom.clone()

@@ -50,6 +50,8 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
     });
     let mut types = vec![body.ty];
     let mut arms = Vec::with_capacity(recover.len());
+    // An arm that fails leaves no value whose winner could be asked for.
+    let recovered = recover.iter().any(|arm| arm.ty != Type::Never);
     // The effects of an arm count for the order of the step and for its block.
     let mut does = body.does.clone();
     for arm in recover {
@@ -63,8 +65,8 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
     let ty = Type::union(types);
     let seen = checker.seen_type(&step.name.text, ty.clone());
     let winner = body.winner.map(|winner| {
-        let recovered = (!arms.is_empty()).then_some(Type::Null);
-        Type::union([winner].into_iter().chain(recovered))
+        let none = recovered.then_some(Type::Null);
+        Type::union([winner].into_iter().chain(none))
     });
     checker.names.retype(&step.name.text, seen, winner);
     checker.blocks.add_footprint(&does);

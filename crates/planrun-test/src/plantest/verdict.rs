@@ -219,7 +219,10 @@ fn broken(
     let finding = Diagnostic::new(&codes::tests::EXPECTATION, span, "this does not hold");
     let finding = match wrong.and_then(|part| sides(source, part, values)) {
         Some((expected, actual, note)) => finding.expected(expected, actual).note(note),
-        None => finding,
+        None => match wrong.and_then(|part| shown(source, part.receiver.as_ref()?, values)) {
+            Some(note) => finding.note(note),
+            None => finding,
+        },
     };
     Some(match played.state {
         RunState::Completed => finding,
@@ -251,7 +254,23 @@ fn sides(
     } else {
         format!("{operator} {expected}")
     };
-    Some((expected, is.clone(), format!("{} is {is}", text(left))))
+    // A constant need not be explained, so `7 in xs` shows the list.
+    let note = match left.constant() {
+        Some(_) => shown(source, right, values)?,
+        None => format!("{} is {is}", text(left)),
+    };
+    Some((expected, is, note))
+}
+
+/// Describes the value of an expression, such as `reply.n is [1]`.
+fn shown(
+    source: &SourceFile,
+    code: &planrun_lang::sema::expr::Code,
+    values: &Slots,
+) -> Option<String> {
+    let value: Value = values.evaluate(code).ok()?;
+    let value = shortened(&value.to_json_text(), MAX_QUOTED);
+    Some(format!("{} is {value}", source.slice(code.span)))
 }
 
 /// Returns a fault at the name of a test.

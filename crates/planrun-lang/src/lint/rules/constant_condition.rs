@@ -2,13 +2,24 @@
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
-use crate::sema::expr::Code;
-use crate::sema::{Node, NodeKind};
+use crate::protocol::StepState;
+use crate::sema::expr::{Code, Op, StateTest};
+use crate::sema::{BlockId, Node, NodeKind, Place, Step};
 use crate::source::Span;
 use crate::value::Value;
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for (block, _, node) in subject.plan.sites() {
+        node.codes(&mut |code| {
+            code.root.operations(&mut |operation| {
+                if let Op::Is { place, test } = operation.op
+                    && let Some(state) = passing(test)
+                    && waits_for(subject, block, node, place)
+                {
+                    found.push(never(operation.span, state));
+                }
+            });
+        });
         match &node.kind {
             NodeKind::Condition(code) => {
                 let finding = constant(subject, code, None);
@@ -43,6 +54,47 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             | NodeKind::Set(_) => {}
         }
     }
+}
+
+/// Returns the state that a test names if a step leaves it again.
+fn passing(test: StateTest) -> Option<StepState> {
+    match test {
+        StateTest::State(state) => Some(state).filter(|state| !state.is_settled()),
+        StateTest::Settled => None,
+    }
+}
+
+/// Returns true if a statement waits until a step has ended before it asks for its state. A listener, an `undo` and a
+/// `verify` do not wait for the steps around them.
+fn waits_for(subject: &Subject<'_>, block: BlockId, node: &Node, place: Place) -> bool {
+    let Some(frame) = subject.frame(block, place) else {
+        return false;
+    };
+    if frame == block && node.slot == Some(place.slot) {
+        return false;
+    }
+    let mut inner = block;
+    while inner != frame {
+        let Some((outer, owner)) = subject.owner(inner) else {
+            return false;
+        };
+        let apart = |step: &Step| step.auxiliary_blocks().any(|own| own == inner);
+        if owner.listener().is_some() || owner.step().is_some_and(apart) {
+            return false;
+        }
+        inner = outer;
+    }
+    true
+}
+
+fn never(span: Span, state: StepState) -> Diagnostic {
+    let message = format!(
+        "this waits until the step has ended, so the step is never `{}` here",
+        state.name()
+    );
+    Diagnostic::new(&codes::order::CONSTANT_CONDITION, span, message)
+        .note("always false")
+        .help("test for `completed`, `failed` or `skipped`, or watch the step with a listener: only listeners see the states in between")
 }
 
 fn of(subject: &Subject<'_>, code: &Code, only: Option<bool>) -> Option<Diagnostic> {

@@ -8,7 +8,8 @@ use crate::types::Effect;
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for (site, call, signature) in subject.calls() {
-        if call.effect != Effect::Irreversible || is_gated(subject, site) {
+        if call.effect != Effect::Irreversible || is_gated(&subject.nesting, site.block, site.node)
+        {
             continue;
         }
         let message = format!(

@@ -25,6 +25,7 @@ mod retry_never_matches;
 mod retry_repeats_effect;
 mod secret_leaks;
 mod secret_literal;
+mod shared_signal;
 mod shell_string;
 mod suspicious_description;
 mod too_wide;
@@ -40,6 +41,7 @@ mod untrusted_to_irreversible;
 mod useless_retry;
 mod verify_cannot_resolve;
 mod wait_forever;
+mod when_after_confirm;
 mod within_impossible;
 
 pub(super) use constant_failure::finding as always_fails;
@@ -76,6 +78,8 @@ rules! {
     complementary_guards: order::COMPLEMENTARY_GUARDS;
     could_run_together: order::COULD_RUN_TOGETHER;
     parallel_set: order::PARALLEL_SET;
+    shared_signal: order::SHARED_SIGNAL;
+    when_after_confirm: order::WHEN_AFTER_CONFIRM;
     parallel_write: order::PARALLEL_WRITE;
     too_wide: order::TOO_WIDE;
     never_set: order::NEVER_SET;
@@ -111,7 +115,7 @@ rules! {
 }
 
 /// The rules that find what would make a run fail midway.
-pub(super) const OBSTACLES: &[Check] = &[permission_missing::check, unimplemented_tool::check];
+pub(super) const OBSTACLES: &[Check] = &[permission_missing::obstacles, unimplemented_tool::check];
 
 /// Reports an error class whose name resembles one that the tool declares.
 fn misspelt_class(span: Span, message: String, near: Near<'_>) -> Diagnostic {

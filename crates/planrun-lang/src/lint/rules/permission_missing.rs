@@ -3,12 +3,21 @@
 use super::Subject;
 use super::subject::{allow, entry};
 use crate::diag::{Diagnostic, Edit, Severity, codes};
-use crate::lint::reach::{Access, Lists, Need, Reach, leaves_root};
+use crate::lint::reach::{Access, Denial, Lists, Need, Reach, leaves_root};
 use crate::permission::{OWN_FOLDER, Permissions, entry as entry_of, quoted};
 use crate::source::Span;
 use crate::syntax::ast;
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    inspect(subject, true, found);
+}
+
+/// Reports only the calls whose denial would fail the run.
+pub(super) fn obstacles(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    inspect(subject, false, found);
+}
+
+fn inspect(subject: &Subject<'_>, hidden: bool, found: &mut Vec<Diagnostic>) {
     let project = subject.project;
     let own = subject.plan.allow.as_ref();
     let lists = Lists {
@@ -39,9 +48,14 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let (forbidden, needs) = reach
         .needs
         .iter()
-        .filter(|need| !need.caught)
+        .filter(|need| match need.denial {
+            Denial::Fails => true,
+            Denial::Hidden => hidden,
+            Denial::Expected => false,
+        })
         .partition::<Vec<_>, _>(|need| need.is_in_own_folder(project.root, project.paths));
-    found.extend(forbidden.into_iter().map(never_allowed));
+    let forbidden = forbidden.into_iter();
+    found.extend(forbidden.map(|need| unless_hidden(need, never_allowed(need))));
     if own.is_none() && project.allow.is_none() {
         return nothing_allowed(subject, &reach, &needs, found);
     }
@@ -52,11 +66,10 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         match (granted(own.as_ref()), granted(project.allow)) {
             (true, true) => {}
             (own_grants, project) => {
-                let mut finding = denied(subject, need, own_grants, project);
-                if own.is_none() {
-                    finding.severity = Severity::Warning;
-                }
-                found.push(finding);
+                found.push(unless_hidden(
+                    need,
+                    denied(subject, need, own_grants, project),
+                ));
             }
         }
     }
@@ -103,6 +116,17 @@ fn nothing_allowed(
 fn unless_called(mut finding: Diagnostic) -> Diagnostic {
     finding.severity = Severity::Warning;
     finding.note("denied, unless a plan that calls this one allows it")
+}
+
+/// Makes a diagnostic a warning if something hides the failure of the call: the run continues without its result.
+fn unless_hidden(need: &Need, finding: Diagnostic) -> Diagnostic {
+    if need.denial != Denial::Hidden {
+        return finding;
+    }
+    let mut finding =
+        finding.note("denied.policy in every run, but all failures are caught or settled here");
+    finding.severity = Severity::Warning;
+    finding
 }
 
 /// Reports a file of planrun's own, which no permission gives access to.

@@ -124,6 +124,12 @@ pub enum Op {
 }
 
 impl Node {
+    /// Visits it and every operation in it, from the outside in.
+    pub fn operations<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
+        visit(self);
+        self.op.parts(&mut |part| part.operations(visit));
+    }
+
     /// Visits every path in it, from the outside in: what the path begins with, and its links.
     pub fn paths<'a>(&'a self, visit: &mut dyn FnMut(&'a Self, &'a [Link])) {
         if let Op::Path { base, links } = &self.op {

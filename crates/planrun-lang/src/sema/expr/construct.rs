@@ -362,6 +362,6 @@ pub(super) fn coalesced(operands: Vec<Typed>, span: Span) -> Typed {
 }
 
 /// Returns true if the type is known and does not admit null.
-fn is_never_null(ty: &Type) -> bool {
+pub(super) fn is_never_null(ty: &Type) -> bool {
     !ty.admits_null() && !matches!(ty, Type::Any | Type::Invalid | Type::Never)
 }

@@ -56,6 +56,11 @@ pub(super) struct Environment<'a> {
 
 impl<'a> Environment<'a> {
     pub fn new(scope: &'a dyn Scope) -> Self {
+        let narrowed = |(path, ty): &(String, Type)| Narrowed {
+            path: path.clone(),
+            ty: ty.clone(),
+            locals: 0,
+        };
         Self {
             scope,
             locals: Vec::new(),
@@ -63,7 +68,7 @@ impl<'a> Environment<'a> {
             facts: Vec::new(),
             local_facts: Vec::new(),
             excluded: Vec::new(),
-            narrowed: Vec::new(),
+            narrowed: scope.arms().iter().map(narrowed).collect(),
         }
     }
 

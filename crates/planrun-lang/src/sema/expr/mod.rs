@@ -48,7 +48,7 @@ pub use code::{
     Piece, Read, ReadKind, StateTest, Unchecked,
 };
 pub use narrow::{atoms, negated_atoms};
-pub(super) use narrow::{opposite, present_path};
+pub(super) use narrow::{opposite, path_text, present_path};
 pub use pattern::CheckedPattern;
 
 /// The checker of expressions: checks them against the names around and collects diagnostics.

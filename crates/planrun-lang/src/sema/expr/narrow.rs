@@ -277,7 +277,7 @@ pub(super) fn covers(present: &str, path: &str) -> bool {
 }
 
 /// Returns the canonical text of a path up to these links: the same for `a.b`, `a?.b` and `a["b"]`, which are one place.
-pub(super) fn path_text(base: &ast::Expr, links: &[ast::Link]) -> String {
+pub(in crate::sema) fn path_text(base: &ast::Expr, links: &[ast::Link]) -> String {
     if links.is_empty() {
         return canonical_place(base);
     }

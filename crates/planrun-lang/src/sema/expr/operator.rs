@@ -2,9 +2,12 @@
 
 use std::fmt;
 
+use super::construct::is_never_null;
+use super::narrow::path_text;
 use super::repeated::{repeated_conditions, same_operands};
 use super::{Checker, Node, Op, Operator, Typed, combine, literal, report};
 use crate::builtins::operators::{self, Arithmetic};
+use crate::sema::Lookup;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
@@ -130,11 +133,13 @@ fn check_computed(
     let mut left_span = first.span;
     let before = checker.diagnostics.len();
     let constant = left.node.constant().is_some();
+    let (first_type, mut last_type) = (left.ty.clone(), Type::Never);
     // The operand before the first operation that is not folded.
     let mut start = None;
     let mut links = Vec::with_capacity(rest.len());
     for link in rest {
         let right = checker.expression(&link.operand);
+        last_type.clone_from(&right.ty);
         let Some(operator) = operator(link.operator) else {
             continue;
         };
@@ -166,8 +171,11 @@ fn check_computed(
         }
     }
     // A chain with errors has been reported already.
-    if let ([link], false) = (rest, constant || checker.diagnostics.len() > before) {
-        same_operands(checker, first, link, span);
+    if let ([link], false) = (rest, checker.diagnostics.len() > before) {
+        if !constant {
+            same_operands(checker, first, link, span);
+        }
+        compared_with_null(checker, (first, &first_type), (link, &last_type), span);
     }
     let Some(first) = start.map(Box::new) else {
         left.node.span = span;
@@ -276,6 +284,51 @@ fn check_equality(
         let operator = Operator::Equal;
         let finding = report::as_time(operator, &finding, left, right).unwrap_or(finding);
         checker.report(finding);
+    }
+}
+
+/// Returns true if an expression reads a name that is only defined under a condition, even if the condition holds here.
+fn is_conditional(checker: &Checker<'_>, value: &ast::Expr) -> bool {
+    let root = match &value.kind {
+        ast::ExprKind::Path { base, .. } => base,
+        _ => value,
+    };
+    let ast::ExprKind::Name(name) = &root.kind else {
+        return false;
+    };
+    let Lookup::Found(binding) = checker.env.scope.lookup(name) else {
+        return false;
+    };
+    let mut definitions = binding.definitions.iter();
+    definitions.any(|definition| !definition.guard.is_empty())
+}
+
+/// Reports a comparison with null of a value that is never null. A test that is only repeated is not reported.
+fn compared_with_null(
+    checker: &mut Checker<'_>,
+    (first, first_type): (&ast::Expr, &Type),
+    (link, last_type): (&ast::ChainLink, &Type),
+    span: Span,
+) {
+    let (value, ty) = match (first_type, last_type) {
+        (Type::Null, ty) => (&link.operand, ty),
+        (ty, Type::Null) => (first, ty),
+        _ => return,
+    };
+    let result = match link.operator {
+        ast::BinaryOp::Equal => false,
+        ast::BinaryOp::NotEqual => true,
+        _ => return,
+    };
+    if is_conditional(checker, value) {
+        return;
+    }
+    let unknown = |member: &Type| matches!(member, Type::Any | Type::Invalid | Type::Never);
+    if !is_never_null(ty) || ty.members().iter().any(unknown) || checker.env.is_in_arm() {
+        return;
+    }
+    if !checker.env.is_present(&path_text(value, &[]), true) {
+        checker.report(report::never_null(result, span));
     }
 }
 

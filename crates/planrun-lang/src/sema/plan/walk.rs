@@ -82,13 +82,13 @@ impl Plan {
 #[derive(Clone, Debug)]
 pub struct Nesting<'a> {
     plan: &'a Plan,
-    owners: Vec<Option<(BlockId, NodeId)>>,
+    owners: Arc<[Option<(BlockId, NodeId)>]>,
 }
 
 impl<'a> Nesting<'a> {
     #[must_use]
     pub fn of(plan: &'a Plan) -> Self {
-        let owners = plan.owners();
+        let owners = plan.owners().into();
         Self { plan, owners }
     }
 
@@ -102,6 +102,15 @@ impl<'a> Nesting<'a> {
     pub fn owner(&self, block: BlockId) -> Option<(BlockId, &'a Node)> {
         let (outer, id) = (*self.owners.get(block.0 as usize)?)?;
         Some((outer, self.plan.block(outer).node(id)))
+    }
+
+    /// Returns a node and the owners of the blocks around it, from the inside out, each with its block.
+    pub fn outwards(
+        &self,
+        block: BlockId,
+        node: &'a Node,
+    ) -> impl Iterator<Item = (BlockId, &'a Node)> {
+        std::iter::successors(Some((block, node)), |(block, _)| self.owner(*block))
     }
 
     /// Returns the block whose frame contains a place, as seen from the block `from`.

@@ -59,8 +59,11 @@ impl TestChecker<'_> {
         *queries = scope.queries.into_inner();
         let unknown = self.unknown_steps(condition);
         // Whether the value of an unknown step may be absent, or has the wrong type, does not matter.
-        let matters =
-            |finding: &Diagnostic| !unknown.iter().any(|step| step.read.contains(finding.span));
+        // A condition that never holds fails the test, and one that always holds does no harm.
+        let matters = |finding: &Diagnostic| {
+            *finding.code != codes::order::CONSTANT_CONDITION
+                && !unknown.iter().any(|step| step.read.contains(finding.span))
+        };
         self.diagnostics.extend(found.into_iter().filter(matters));
         self.diagnostics
             .extend(unknown.into_iter().map(|step| step.finding));
@@ -382,6 +385,31 @@ fn comparison(part: &ast::Expr, scope: &OutcomeScope) -> Comparison {
         span: part.span,
         condition,
         sides,
+        receiver: receiver(part).as_ref().map(code),
+    }
+}
+
+/// Returns the value whose method a condition or its negation calls.
+fn receiver(part: &ast::Expr) -> Option<ast::Expr> {
+    match &part.kind {
+        ast::ExprKind::Unary { operand, .. } => receiver(operand),
+        ast::ExprKind::Path { base, links } => {
+            let (last, before) = links.split_last()?;
+            if !matches!(last.kind, ast::LinkKind::Call { .. }) {
+                return None;
+            }
+            let Some(end) = before.last() else {
+                return Some((**base).clone());
+            };
+            Some(ast::Expr {
+                span: base.span.to(end.span),
+                kind: ast::ExprKind::Path {
+                    base: base.clone(),
+                    links: before.to_vec(),
+                },
+            })
+        }
+        _ => None,
     }
 }
 

@@ -132,6 +132,8 @@ pub struct Comparison {
     pub span: Span,
     pub condition: Code,
     pub sides: Option<(Code, Code)>,
+    /// The value whose method is called, if the part is such a call.
+    pub receiver: Option<Code>,
 }
 
 /// The diagnostics that a plan must have.

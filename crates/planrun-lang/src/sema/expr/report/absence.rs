@@ -1,6 +1,7 @@
 //! Diagnostics about values that may be absent.
 
 use super::{appended, wrapped};
+use crate::diag::codes::order::CONSTANT_CONDITION;
 use crate::diag::codes::types::{ALWAYS_ABSENT, MAYBE_ABSENT};
 use crate::diag::{Diagnostic, Edit};
 use crate::sema::Atom;
@@ -49,6 +50,20 @@ pub(in crate::sema::expr) fn maybe_absent(
     .expected(ty.without_null(), ty)
     .help(help)
     .unsafe_fix("read it with `?.`", vec![edit])
+}
+
+/// Creates the diagnostic for comparing a value with null that is never null.
+pub(in crate::sema::expr) fn never_null(result: bool, span: Span) -> Diagnostic {
+    Diagnostic::new(
+        &CONSTANT_CONDITION,
+        span,
+        format!("this value is never null, so the comparison is always {result}"),
+    )
+    .note(format!("always {result}"))
+    .help(
+        "remove the comparison; for what may be missing, ask for it in a way that gives null: `m[\"k\"] ?? null` for an \
+         entry of a map, `xs.first()` for an element, `recover tool.not_found => null` for a call",
+    )
 }
 
 /// Creates the diagnostic for reading through a value that is always null.

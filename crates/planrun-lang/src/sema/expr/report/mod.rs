@@ -8,6 +8,7 @@ mod values;
 
 pub(super) use absence::{
     absent_operand, absent_value, always_absent, atom_text, changing_context, maybe_absent,
+    never_null,
 };
 pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
 pub(super) use functions::{
