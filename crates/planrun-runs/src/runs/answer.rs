@@ -40,10 +40,7 @@ impl Planrun {
         answers: &[SubmittedAnswer],
     ) -> Result<Vec<Answered>, Error> {
         let (runs, all) = match to {
-            Addressee::Run(run) => {
-                let journal = self.shared.journal_of(run)?;
-                (vec![OpenRun::of(&journal, open(&journal, run)?)?], false)
-            }
+            Addressee::Run(run) => (vec![self.open_to_answers(run)?], false),
             Addressee::All => (self.inbox(None)?.runs, true),
         };
         let mut addressed = Vec::new();
@@ -94,6 +91,12 @@ impl Planrun {
             answered.extend(self.post(&self.shared.journal()?, run, &given, messages)?);
         }
         Ok(answered)
+    }
+
+    /// Returns a run that has not ended, with its questions.
+    fn open_to_answers(&self, run: &str) -> Result<OpenRun, Error> {
+        let journal = self.shared.journal_of(run)?;
+        OpenRun::of(&journal, open(&journal, run)?)
     }
 
     /// Checks answers against the questions of a run, one after the other.
