@@ -26,7 +26,7 @@ use super::reached::Reached;
 use super::schedule::{Schedule, Timer, Within};
 use super::scope::{Scope, Spent};
 use super::setup::Setup;
-use super::tree::Tree;
+use super::tree::{Tree, each_scope_around};
 use crate::journal::{Bound, EventKind, StepError};
 
 /// The state below the concepts of a run, which is passed to each of their methods. None of it depends on a concept.
@@ -355,7 +355,7 @@ impl Context {
             return false;
         }
         let mut over = None;
-        self.tree.each_scope_around(at.0, |scope| {
+        each_scope_around(&mut self.tree, at.0, |scope| {
             scope.steps += 1;
             let limit = scope.policy.max_steps;
             over = over.or((scope.steps > limit).then_some(limit));
@@ -375,8 +375,9 @@ impl Context {
 
     /// Takes a retried step out of the count, so that it counts once.
     pub(super) fn counts_once(&mut self, at: NodeRef) {
-        let tree = &mut self.tree;
-        tree.each_scope_around(at.0, |scope| scope.steps = scope.steps.saturating_sub(1));
+        each_scope_around(&mut self.tree, at.0, |scope| {
+            scope.steps = scope.steps.saturating_sub(1)
+        });
     }
 
     /// Records the start of a step, and starts its `within` timer. Returns false if it had begun before.

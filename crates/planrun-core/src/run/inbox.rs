@@ -81,18 +81,9 @@ fn is_early(tree: &Tree, people: &People, path: &str) -> bool {
 }
 
 impl Run {
-    /// Returns true if there is a message that can be taken.
-    pub(super) fn has_message(&self) -> bool {
-        if self.inbox.is_empty() {
-            return false;
-        }
-        let (tree, people) = (&self.ctx.tree, &self.steps.people);
-        !self.ctx.is_suspended() && self.inbox.has_next(|path| is_early(tree, people, path))
-    }
-
-    /// Returns true if a suspended run leaves messages that the next process can take at once.
+    /// Returns true if there is a message that can be taken: by the next process, if this one suspends the run.
     #[must_use]
-    pub fn leaves_messages(&self) -> bool {
+    pub fn has_message(&self) -> bool {
         let (tree, people) = (&self.ctx.tree, &self.steps.people);
         self.inbox.has_next(|path| is_early(tree, people, path))
     }

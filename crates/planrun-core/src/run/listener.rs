@@ -19,7 +19,7 @@ use super::program::Program;
 use super::reached::Reached;
 use super::signal::{declared, typed};
 use super::task::Tasks;
-use super::tree::Tree;
+use super::tree::{Tree, each_scope_around};
 use crate::journal::{EventKind, StepError};
 
 /// The state of a listener.
@@ -451,7 +451,7 @@ fn listener_failed(ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
 /// exceeded.
 fn too_many_firings(ctx: &mut Context, frame: FrameId) -> bool {
     let mut over = None;
-    ctx.tree.each_scope_around(frame, |scope| {
+    each_scope_around(&mut ctx.tree, frame, |scope| {
         scope.firings += 1;
         let limit = scope.policy.max_firings;
         over = over.or((scope.firings > limit).then_some(limit));

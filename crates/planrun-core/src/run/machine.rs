@@ -224,7 +224,7 @@ impl Run {
                 || self.is_catching_up()
                 || !self.deferred.is_empty()
                 || ctx.schedule.has_answers() && !ctx.in_order
-                || self.has_message())
+                || !ctx.is_suspended() && self.has_message())
     }
 
     /// Returns true if the run still replays what earlier processes recorded.

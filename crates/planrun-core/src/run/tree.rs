@@ -41,6 +41,20 @@ pub(super) enum Catcher {
     Others,
 }
 
+/// Changes the plan instance of a frame and those that called it, innermost first.
+pub(in crate::run) fn each_scope_around(
+    tree: &mut Tree,
+    frame: FrameId,
+    mut change: impl FnMut(&mut Scope),
+) {
+    let mut inner = Some(tree.frames[frame].scope);
+    while let Some(scope) = inner {
+        let scope = &mut tree.scopes[scope];
+        change(scope);
+        inner = scope.outer;
+    }
+}
+
 impl Index<FrameId> for Tree {
     type Output = Frame;
 
@@ -74,16 +88,6 @@ impl Tree {
     /// Returns the numbers of a plan instance and of those that called it, innermost first.
     pub(super) fn scopes_around(&self, scope: ScopeId) -> impl Iterator<Item = ScopeId> {
         std::iter::successors(Some(scope), |scope| self.scopes[*scope].outer)
-    }
-
-    /// Changes the plan instance of a frame and those that called it, innermost first.
-    pub(super) fn each_scope_around(&mut self, frame: FrameId, mut change: impl FnMut(&mut Scope)) {
-        let mut inner = Some(self.frames[frame].scope);
-        while let Some(scope) = inner {
-            let scope = &mut self.scopes[scope];
-            change(scope);
-            inner = scope.outer;
-        }
     }
 
     pub(super) fn block<'p>(&self, program: &'p Program, frame: FrameId) -> &'p Block {

@@ -474,7 +474,7 @@ impl<'a> Driver<'a> {
         let mut commands = Vec::new();
         let mut inputs = self.inputs.iter();
         let is_behind = inputs.any(|input| matches!(input, Input::Message(_)));
-        let is_behind = is_behind || self.run.leaves_messages();
+        let is_behind = is_behind || self.run.has_message();
         let mut outcome = self.run.conclude(self.now, &mut commands);
         for command in commands {
             self.carry_out(command);

@@ -27,6 +27,12 @@ pub struct Answered {
     pub before: bool,
 }
 
+/// Returns a run that has not ended, with its questions.
+fn open_to_answers(planrun: &Planrun, run: &str) -> Result<OpenRun, Error> {
+    let journal = planrun.shared.journal_of(run)?;
+    OpenRun::of(&journal, open(&journal, run)?)
+}
+
 impl Planrun {
     /// Answers questions. `[*]` in the path of an answer stands for every element of an `each`. All answers are checked
     /// before any is sent. If a run refuses its answers after that, because it has progressed in the meantime, answers
@@ -40,10 +46,7 @@ impl Planrun {
         answers: &[SubmittedAnswer],
     ) -> Result<Vec<Answered>, Error> {
         let (runs, all) = match to {
-            Addressee::Run(run) => {
-                let journal = self.shared.journal_of(run)?;
-                (vec![OpenRun::of(&journal, open(&journal, run)?)?], false)
-            }
+            Addressee::Run(run) => (vec![open_to_answers(self, run)?], false),
             Addressee::All => (self.inbox(None)?.runs, true),
         };
         let mut addressed = Vec::new();

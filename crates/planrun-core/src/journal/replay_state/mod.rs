@@ -102,22 +102,16 @@ impl ReplayState {
             kind => Some(kind.path().into()),
         };
         self.apply_kind(kind, at, idle);
-        if let Some(path) = path {
-            self.note_busy(&path);
+        if let Some(path) = path
+            && let Some((position, _, step)) = self.steps.get_full(&*path)
+        {
+            if step.is_active() && !self.questions.is_asked_by(&path) {
+                self.busy.insert(position);
+            } else {
+                self.busy.remove(&position);
+            }
         }
         Ok(())
-    }
-
-    /// Updates whether a step is busy.
-    fn note_busy(&mut self, path: &str) {
-        let Some((position, _, step)) = self.steps.get_full(path) else {
-            return;
-        };
-        if step.is_active() && !self.questions.is_asked_by(path) {
-            self.busy.insert(position);
-        } else {
-            self.busy.remove(&position);
-        }
     }
 
     fn apply_kind(&mut self, kind: EventKind, at: i128, idle: i128) {

@@ -14,6 +14,7 @@ use crate::journal::{EndWithoutCall, EventKind, StepError, Used};
 use crate::run::context::Context;
 use crate::run::frame::{FrameId, NodeRef};
 use crate::run::scope::Spent;
+use crate::run::tree::each_scope_around;
 
 /// Fraction of a budget at which a warning is emitted.
 const LOW: f64 = 0.8;
@@ -59,7 +60,7 @@ impl Budgets {
             self.exempt_calls += u64::from(calls);
             return;
         }
-        ctx.tree.each_scope_around(frame, |scope| {
+        each_scope_around(&mut ctx.tree, frame, |scope| {
             scope.spent.calls += u64::from(calls);
             scope.spent.used.add(used);
         });
@@ -91,7 +92,7 @@ pub(in crate::run) fn refund_call(ctx: &mut Context, at: NodeRef) {
     if ctx.tree[at.0].auxiliary {
         return;
     }
-    ctx.tree.each_scope_around(at.0, |scope| {
+    each_scope_around(&mut ctx.tree, at.0, |scope| {
         scope.spent.calls = scope.spent.calls.saturating_sub(1);
     });
 }
@@ -99,7 +100,7 @@ pub(in crate::run) fn refund_call(ctx: &mut Context, at: NodeRef) {
 /// Counts the memory of a call's result.
 pub(in crate::run) fn count_memory(ctx: &mut Context, frame: FrameId, value: &Value) {
     let bytes = value.memory();
-    ctx.tree.each_scope_around(frame, |scope| {
+    each_scope_around(&mut ctx.tree, frame, |scope| {
         scope.spent.memory = scope.spent.memory.saturating_add(bytes);
     });
 }

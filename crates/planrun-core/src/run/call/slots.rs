@@ -9,7 +9,7 @@ use crate::run::command::ScopeId;
 use crate::run::context::Context;
 use crate::run::frame::{FrameId, NodeRef};
 use crate::run::recording::LeftQueue;
-use crate::run::tree::Tree;
+use crate::run::tree::{Tree, each_scope_around};
 
 /// The calls that wait for a slot.
 #[derive(Default)]
@@ -59,13 +59,14 @@ impl Slots {
     /// neither is a call whose peer has got its reply.
     #[expect(clippy::unused_self, reason = "part of the interface of slots")]
     pub(in crate::run) fn hold(&mut self, ctx: &mut Context, frame: FrameId) {
-        ctx.tree.each_scope_around(frame, |scope| scope.in_use += 1);
+        each_scope_around(&mut ctx.tree, frame, |scope| scope.in_use += 1);
     }
 
     /// Releases the slot of a call in a frame, and wakes the first call that can use it.
     pub(in crate::run) fn give(&mut self, ctx: &mut Context, frame: FrameId) {
-        let tree = &mut ctx.tree;
-        tree.each_scope_around(frame, |scope| scope.in_use = scope.in_use.saturating_sub(1));
+        each_scope_around(&mut ctx.tree, frame, |scope| {
+            scope.in_use = scope.in_use.saturating_sub(1)
+        });
         self.wake_next(ctx);
     }
 
