@@ -73,6 +73,7 @@ mod openapi;
 mod orders;
 mod outputs;
 mod pasted;
+mod own_tools;
 mod patched;
 mod plan_list;
 mod plans;
