@@ -45,6 +45,9 @@ pub struct StepReport {
     /// The error that a `recover` arm caught.
     pub recovered: Option<Value>,
     pub attributes: Vec<&'static str>,
+    /// Whether its own call may have happened, although it has no answer of it.
+    #[serde(skip)]
+    pub in_doubt: bool,
     /// Why it was skipped: `guard`, `upstream`, `replied` or `failed`; the last two refer to a statement above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
@@ -160,6 +163,7 @@ impl Trace {
                 }
             }
         }
+            in_doubt: record.in_doubt,
         reports
     }
 
