@@ -30,6 +30,7 @@ use super::people::People;
 use super::processes::Processes;
 use super::program::Program;
 use super::recording::Recording;
+use super::renewed::Renewed;
 use super::replay::next_process;
 use super::schedule::{Schedule, Timer};
 use super::setup::Setup;
@@ -99,6 +100,7 @@ impl Run {
             patched_order,
             processes,
             executions: Executions::default(),
+            renewed: Renewed::default(),
             no_arguments: Value::Map(Arc::default()),
             interruption: None,
             setup,

@@ -86,7 +86,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use above::PatchText;
 pub use answer::{Addressee, Answered};
 pub use answer_path::split as split_answer;
-pub use base::Base;
+pub use base::{Base, Repeated};
 pub use calls::CallSummary;
 pub use delivery::{Delivery, delivery};
 pub use draft::Draft;

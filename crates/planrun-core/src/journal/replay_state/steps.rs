@@ -11,7 +11,7 @@ use crate::journal::failure::StepError;
 use crate::journal::question::{Answer, Question};
 use crate::journal::words::{EventName, Waiting};
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::types::ErrorClass;
+use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::Value;
 
 impl ReplayState {
@@ -387,6 +387,7 @@ impl ReplayState {
             let end = match error.class {
                 ErrorClass::Expired => EndWithoutCall::ApprovalExpired,
                 ErrorClass::Budget(_) => EndWithoutCall::BudgetSpent,
+                ErrorClass::Denied(Denied::Policy) => EndWithoutCall::RepetitionRefused,
                 _ => EndWithoutCall::Other,
             };
             step.note_without_call(generation, (number, at), Some(end));
