@@ -79,7 +79,7 @@ impl Lab {
         let before = self.log.lock().unwrap().len();
         let text = format!("use lab\n\nplan p(v: int) -> any {{\n{body}\n}}\n");
         let name = self.folder.path().join("a.plan").display().to_string();
-        let checked = self.planrun.check(PlanText::new(&name, text)).unwrap();
+        let checked = self.planrun.check(PlanText::new(&name, &text)).unwrap();
         let plan = checked.plan(None).unwrap();
         let inputs = json!({ "v": version });
         let inputs = plan.inputs(inputs.as_object().unwrap().clone()).unwrap();

@@ -56,7 +56,10 @@ async fn r5_1_a_race_fails_when_all_fail() {
     let ran = both
         .run(&plan("step x = race { s: a.slow(), f: a.fast() } reply x"))
         .await;
-    assert!(ran.outcome.error.as_ref().unwrap().message.contains("x.s"));
+    // The slow one fails last.
+    let error = ran.outcome.error.as_ref().unwrap();
+    assert_eq!(error.class.to_string(), "auth.authorization");
+    assert!(error.message.contains("x.f"), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]

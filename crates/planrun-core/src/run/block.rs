@@ -14,6 +14,7 @@ use super::context::Context;
 use super::frame::{Ending, FrameId, NodeRef, Owner, Role};
 use super::program::Program;
 use super::reached::Reached;
+use super::tree::width;
 use crate::journal::StepError;
 
 const SECRET_KEY: &str = "`by` evaluates to a key that contains a secret, and the paths of the steps contain the key; \
@@ -447,7 +448,7 @@ fn each_state(
             counted(list.len(), "element")
         )));
     }
-    let width = match ctx.tree.width(at.0, each.parallel.as_ref())? {
+    let width = match width(&ctx.tree, at.0, each.parallel.as_ref())? {
         Some(width) => width.max(1),
         None if each.in_turn => 1,
         None => ctx.tree.scope(at.0).policy.concurrency as usize,

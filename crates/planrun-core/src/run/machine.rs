@@ -89,9 +89,8 @@ impl Run {
         // A replay does everything that follows from one answer before it takes the next, so the process that writes
         // the journal must do the same.
         let catching_up = recording.is_replaying();
-        let is_replayable = setup.durable || catching_up;
         let ctx = Context {
-            in_order: is_replayable || reacts,
+            in_order: setup.durable || catching_up || reacts,
             reacts,
             tree: Tree::default(),
             outbox: Outbox::new(recording, now, begun_at),

@@ -30,7 +30,7 @@ impl Run {
             End::GuardFalse => (StepState::Skipped, true, Some("guard")),
             End::Upstream => (StepState::Skipped, false, Some("upstream")),
             End::EndedAbove(reason) => (StepState::Skipped, false, Some(*reason)),
-            End::Failed(error) => (self.failed_state(at, error), false, None),
+            End::Failed(error) => (failed_state(&self.ctx, at, error), false, None),
             End::Cancelled => (StepState::Cancelled, false, None),
         };
         let entry = self.ctx.tree[frame].node(node);
@@ -55,22 +55,6 @@ impl Run {
             self.pass_on(&program, at, available);
         } else {
             self.ctx.then(Next::PassOn(at, available));
-        }
-    }
-
-    /// Returns the state of a node that has failed. What an arm has done does not make its step unknown: whether the call
-    /// of the step itself has happened is known if it is known of the failure that the arm has caught.
-    fn failed_state(&self, at: NodeRef, error: &StepError) -> StepState {
-        if error.class != ErrorClass::UnknownOutcome {
-            return StepState::Failed;
-        }
-        let record = self.ctx.tree[at.0].records.get(at.1 as usize);
-        let caught = record.and_then(|record| record.details()?.error.as_ref());
-        let is_known = caught.is_some_and(|caught| caught.class != ErrorClass::UnknownOutcome);
-        if is_known && record.is_some_and(|record| !record.in_doubt) {
-            StepState::Failed
-        } else {
-            StepState::Unknown
         }
     }
 
@@ -178,4 +162,20 @@ fn emit_settled(
     let number = ctx.outbox.try_emit(kind, below(OUTPUT, &labels));
     let was_reused = !ctx.setup.replay_only || ctx.outbox.recording.was_reused(&path);
     ctx.tree.record_mut(at).reused |= number.is_none() && was_reused;
+}
+
+/// Returns the state of a node that has failed. What an arm has done does not make its step unknown: whether the call of
+/// the step itself has happened is known if it is known of the failure that the arm has caught.
+fn failed_state(ctx: &Context, at: NodeRef, error: &StepError) -> StepState {
+    if error.class != ErrorClass::UnknownOutcome {
+        return StepState::Failed;
+    }
+    let record = ctx.tree[at.0].records.get(at.1 as usize);
+    let caught = record.and_then(|record| record.details()?.error.as_ref());
+    let is_known = caught.is_some_and(|caught| caught.class != ErrorClass::UnknownOutcome);
+    if is_known && record.is_some_and(|record| !record.in_doubt) {
+        StepState::Failed
+    } else {
+        StepState::Unknown
+    }
 }

@@ -410,19 +410,6 @@ impl Tree {
         }
     }
 
-    /// Returns the number of bodies that run at once: at least one.
-    pub(super) fn width(
-        &self,
-        frame: FrameId,
-        code: Option<&Code>,
-    ) -> Result<Option<usize>, EvalError> {
-        let width = code.map(|code| self.evaluate(frame, code)).transpose()?;
-        if matches!(width, Some(Value::Int(width)) if width < 1) {
-            return Ok(Some(1));
-        }
-        self.count(frame, code)
-    }
-
     /// Evaluates a bound such as `max`, if there is one: a whole number that is not negative.
     pub(super) fn count(
         &self,
@@ -443,4 +430,17 @@ impl Tree {
             }
         }
     }
+}
+
+/// Returns the number of bodies that run at once, if it is set: at least one.
+pub(super) fn width(
+    tree: &Tree,
+    frame: FrameId,
+    code: Option<&Code>,
+) -> Result<Option<usize>, EvalError> {
+    let width = code.map(|code| tree.evaluate(frame, code)).transpose()?;
+    if matches!(width, Some(Value::Int(width)) if width < 1) {
+        return Ok(Some(1));
+    }
+    tree.count(frame, code)
 }

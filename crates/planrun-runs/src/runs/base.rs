@@ -1,13 +1,13 @@
 //! Runs based on another run: which of its results are copied, and which effects would be repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use planrun_lang::diag::closest;
 use planrun_lang::sema::Plan;
 
 use super::pinned::PinnedBase;
+use super::repeated::Repeated;
 use super::{Error, ErrorKind, Inputs, Planrun};
 use planrun_core::run::{Copied, Copies, Outcome, PastCall, Program, RepeatReason, awaited};
 
@@ -27,30 +27,6 @@ struct BaseCall {
     definition: Option<String>,
 }
 
-/// An effect of another run that a new one would repeat.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repeated {
-    pub path: Arc<str>,
-    pub tool: String,
-    pub reason: RepeatReason,
-}
-
-impl fmt::Display for Repeated {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = match self.reason {
-            RepeatReason::Unknown => ", which may have happened",
-            RepeatReason::UndoFailed => ", whose `undo` has failed",
-            RepeatReason::Order => ", below an effect that is made again",
-            RepeatReason::Asked
-            | RepeatReason::Definition
-            | RepeatReason::Arguments
-            | RepeatReason::Contract
-            | RepeatReason::Undone => "",
-        };
-        write!(out, "{} ({}{why})", self.path, self.tool)
-    }
-}
-
 impl Planrun {
     /// Returns a run on which a new one can be based.
     ///
@@ -58,10 +34,10 @@ impl Planrun {
     /// Returns an error if there is no such run, or if its records cannot be used; [`Error::NotEnded`] if it may still
     /// call tools, or undo what it has done.
     pub async fn base(&self, run: &str) -> Result<Base, Error> {
-        let (mut base, mut earlier) = self.own_base(run).await?;
+        let (mut base, mut earlier) = own_base(self, run).await?;
         // What that run has not come to was done by the one that it was based on.
         while let Some(before) = earlier {
-            let older = match self.own_base(&before.run).await {
+            let older = match own_base(self, &before.run).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => break,
                 older => older?,
             };
@@ -70,20 +46,20 @@ impl Planrun {
         }
         Ok(base)
     }
+}
 
-    /// Returns a run with its own calls, and how it was based on another one.
-    async fn own_base(&self, run: &str) -> Result<(Base, Option<PinnedBase>), Error> {
-        let recorded = self.recorded(run)?;
-        if !recorded.row.ended {
-            let (run, state) = (recorded.row.run.clone(), recorded.row.state_name());
-            return Err(Error::NotEnded { run, state });
-        }
-        let loaded = recorded.load()?;
-        let run = recorded.row.run.clone();
-        let outcome = recorded.outcome().await?;
-        let base = Base::new(run, loaded.inputs, &outcome, &loaded.program.plan);
-        Ok((base, loaded.base))
+/// Returns a run with its own calls, and how it was based on another one.
+async fn own_base(planrun: &Planrun, run: &str) -> Result<(Base, Option<PinnedBase>), Error> {
+    let recorded = planrun.recorded(run)?;
+    if !recorded.row.ended {
+        let (run, state) = (recorded.row.run.clone(), recorded.row.state_name());
+        return Err(Error::NotEnded { run, state });
     }
+    let loaded = recorded.load()?;
+    let run = recorded.row.run.clone();
+    let outcome = recorded.outcome().await?;
+    let base = Base::new(run, loaded.inputs, &outcome, &loaded.program.plan);
+    Ok((base, loaded.base))
 }
 
 impl Base {

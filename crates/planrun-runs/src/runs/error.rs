@@ -2,7 +2,7 @@
 
 use planrun_lang::diag::render::{FileReport, visible_line};
 
-use super::base::Repeated;
+use super::repeated::Repeated;
 use crate::journal::store::JournalError;
 use planrun_core::journal::AnswerError;
 use planrun_core::run::RepeatReason;
