@@ -31,6 +31,10 @@
 //! idempotency key. An `effect` or `irreversible` tool is called in the order of the plan and is never called again
 //! unless it is certain that the first call had no effect ([`Sent`]). Pass tools to
 //! [`Planrun::with_tools`](crate::Planrun::with_tools).
+//!
+//! What a step with a `cache` clause has got from a tool is used only by calls of the same [`Tool`] value, since planrun
+//! does not know on whose behalf the tool is called. [`with_identity`] tells it, so that answers are also used by other
+//! programs that call the tool on the same behalf.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -45,6 +49,8 @@ use serde::de::DeserializeOwned;
 pub use planrun_lang::call::{Answer, CallError, CallOutcome};
 pub use planrun_lang::protocol::Sent;
 pub use planrun_lang::types::{Effect, ErrorClass, Signature, Transient};
+use planrun_runs::runs::real_host;
+use planrun_tools::host::random_hex;
 pub use planrun_tools::tools::{
     AskReply, BoxFuture, CallEvent, Conversation, Described, EventSender, Events, Handle, Identity,
     Progress, Question as PeerQuestion, Request, Tool, Transport, Usage as CallUsage, described,
@@ -120,8 +126,87 @@ pub fn from_transport(
     let signature = signature(contract)?;
     Ok(Tool {
         signature,
-        transport,
+        transport: Arc::new(Unshared::new(transport)),
     })
+}
+
+/// Says on whose behalf, and at which address, a tool is called: a text that is the same for calls whose answers are the
+/// same. Cached answers are used by all programs whose tools of this name have the same identity. It replaces what the
+/// transport of the tool says itself. It is only stored as a keyed hash, so it may contain credentials.
+///
+/// ```
+/// use planrun::tool::{self, CallError};
+/// use serde_json::Value;
+///
+/// # fn main() -> Result<(), tool::ContractError> {
+/// let user = "alice@example.com";
+/// let inbox = tool::from_fn("tool mail.inbox() -> int read", |_: Value| Ok::<_, CallError>(7))?;
+/// let inbox = tool::with_identity(inbox, user);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn with_identity(tool: Tool, identity: impl Into<String>) -> Tool {
+    let (transport, identity) = (tool.transport, identity.into());
+    Tool {
+        transport: Arc::new(Identified {
+            transport,
+            identity,
+        }),
+        ..tool
+    }
+}
+
+/// A transport with an identity that was given for it.
+struct Identified {
+    transport: Arc<dyn Transport>,
+    identity: String,
+}
+
+impl Transport for Identified {
+    fn call(&self, request: Request) -> Conversation {
+        self.transport.call(request)
+    }
+
+    fn identify(&self, identity: &mut Identity) {
+        identity.add(self.identity.as_bytes());
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.transport.describe()
+    }
+}
+
+/// A transport whose answers are not shared beyond this value, unless it has an identity of its own.
+struct Unshared {
+    transport: Arc<dyn Transport>,
+    /// Different for each value.
+    value: String,
+}
+
+impl Unshared {
+    fn new(transport: Arc<dyn Transport>) -> Self {
+        let value = random_hex(&*real_host(), 4);
+        Self { transport, value }
+    }
+}
+
+impl Transport for Unshared {
+    fn call(&self, request: Request) -> Conversation {
+        self.transport.call(request)
+    }
+
+    fn identify(&self, identity: &mut Identity) {
+        let before = identity.hash();
+        self.transport.identify(identity);
+        if identity.hash() == before {
+            identity.add(self.value.as_bytes());
+        }
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.transport.describe()
+    }
 }
 
 /// A transport that calls a function for its only tool.
@@ -154,7 +239,7 @@ where
     });
     Ok(Tool {
         signature,
-        transport,
+        transport: Arc::new(Unshared::new(transport)),
     })
 }
 

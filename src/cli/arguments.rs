@@ -135,15 +135,16 @@ pub struct RunArguments {
     /// Resume a run of the journal, given by its id or a prefix of it
     #[arg(long, value_name = "RUN", conflicts_with_all = ["inputs", "input", "run_id", "mock", "max_steps", "strict", "no_journal", "plan"])]
     pub resume: Option<String>,
-    /// Reuse the results of an earlier run, which must have ended, for every call that was not undone and whose
-    /// statement, arguments and contract are unchanged. Inputs that are not given are taken from that run
+    /// Reuse the results of an earlier run, which must have ended, for every call that was not undone, whose statement,
+    /// arguments and contract are unchanged, and above which no effect is made that could change the result. Inputs that
+    /// are not given are taken from that run
     #[arg(long, value_name = "RUN", conflicts_with = "resume")]
     pub base: Option<String>,
     /// With `--base`, execute this step and all later steps again
     #[arg(long, value_name = "STEP", requires = "base")]
     pub from: Option<String>,
-    /// With `--base`, execute calls again even if they have effects
-    #[arg(long, requires = "base")]
+    /// With `--base`, also make effects again that the other run has made or may have made
+    #[arg(long, requires = "base", conflicts_with = "resume")]
     pub yes: bool,
     /// Write the answers of the tools to this file, as a recording for tests
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]

@@ -471,20 +471,26 @@ async fn a_resumed_run_still_reuses_results_and_what_was_undone_is_done_again() 
     for name in files() {
         std::fs::remove_file(folder.path().join("out").join(name)).unwrap();
     }
-    let base = planrun.base("r1").await.unwrap();
-    let inputs = plan
-        .inputs(json!({ "number": 2 }).as_object().unwrap().clone())
-        .unwrap();
-    let options = RunOptions {
-        id: Some("r2".into()),
-        base: Some(base),
-        drive: ResumeOptions {
-            until: Some("one".to_owned()),
-            ..ResumeOptions::default()
-        },
-        ..RunOptions::default()
+    let start = async |repeats_effects| {
+        let inputs = json!({ "number": 2 });
+        let inputs = plan.inputs(inputs.as_object().unwrap().clone()).unwrap();
+        let options = RunOptions {
+            id: Some("r2".into()),
+            base: Some(planrun.base("r1").await.unwrap()),
+            repeats_effects,
+            drive: ResumeOptions {
+                until: Some("one".to_owned()),
+                ..ResumeOptions::default()
+            },
+            ..RunOptions::default()
+        };
+        planrun.start(&plan, inputs, options)
     };
-    driven(planrun.start(&plan, inputs, options).unwrap()).await;
+    assert_eq!(
+        kind(start(false).await).1,
+        "this would repeat what the run r1 has already done: three (fs.write, below an effect that is made again)"
+    );
+    driven(start(true).await.unwrap()).await;
     assert_eq!(files(), [""; 0]);
     let open = planrun.base("r2").await;
     let (refused, message) = kind(open);
@@ -493,7 +499,8 @@ async fn a_resumed_run_still_reuses_results_and_what_was_undone_is_done_again() 
     let resumed = planrun.resume("r2", ResumeOptions::default()).unwrap();
     let outcome = driven(resumed).await.outcome;
     assert_eq!(outcome.state, RunState::Completed);
-    assert_eq!(files(), ["two.txt"], "the effect that r1 has undone");
+    let again = ["two.txt", "three.txt"];
+    assert_eq!(files(), again, "what r1 has undone, and what is below it");
 }
 
 /// Returns an engine with one tool of its own, written in Rust.

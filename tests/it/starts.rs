@@ -550,7 +550,12 @@ plan inner(text: string) {{
     assert_eq!(started.status, 4, "{}", started.stderr);
     let write = |text: String| std::fs::write(files.path().join("new.plan"), text).unwrap();
     let changes = [
-        ("3", "${text}", "first", "first (fs.write)"),
+        (
+            "3",
+            "${text}",
+            "first",
+            "first (fs.write), noted.deep.put (fs.write, below an effect that is made again)",
+        ),
         ("1", "${text}!", "noted", "noted.deep.put (fs.write)"),
     ];
     for (first, noted, refused, _) in changes {

@@ -371,23 +371,27 @@ fn drive(
     wait(plan.verify_contracts())??;
     let bounds = plan.bounds(None);
     let run = new_run_id(&**planrun.host());
+    let base = base
+        .map(|base| wait(planrun.base(&base)))
+        .transpose()?
+        .transpose()?;
+    let repeated = base.as_ref().map(|base| base.forced_repeats(&plan.plan));
+    let repeated = repeated.unwrap_or_default();
     let approval = match required_grant(&plan.plan, &bounds) {
         Some(grant) => {
             let standing = plan.valid_grant(planrun, &grant)?;
+            // Whoever gave it did not know what would be repeated.
+            let standing = standing.filter(|_| repeated.is_empty());
             Some(approval(
                 &run,
                 &plan.plan,
                 Inputs::default().values(),
-                &bounds,
+                (&bounds, &repeated),
                 standing.unwrap_or(grant),
             ))
         }
         None => None,
     };
-    let base = base
-        .map(|base| wait(planrun.base(&base)))
-        .transpose()?
-        .transpose()?;
     let is_present = terminal.is_watched() && io::stdin().is_terminal();
     let drive = ResumeOptions {
         answering: Answering {
@@ -399,6 +403,7 @@ fn drive(
     let cancel = drive.cancel.clone();
     let options = RunOptions {
         id: Some(run),
+        repeats_effects: approval.is_some() && !repeated.is_empty(),
         approval,
         base,
         max_steps: arguments.max_steps,

@@ -79,6 +79,10 @@ fn start(
     for given in &options.answering.answers {
         require_question(&checked, &given.path)?;
     }
+    if arguments.dry_run && arguments.base.is_some() {
+        let why = "a dry run cannot show what `--base` reuses; leave out one of the two";
+        return Err(Failure::Usage(why.to_owned()));
+    }
     let planrun = Planrun::at(workspace.host.clone(), workspace.location.clone());
     let base = arguments
         .base

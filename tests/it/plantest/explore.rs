@@ -568,3 +568,46 @@ fn a_test_that_answers_for_ever_fails() {
     let faults: Vec<&str> = ran[0].faults.iter().map(|fault| &*fault.message).collect();
     assert_eq!(faults, ["the run does not end: `a` was called 1000 times"]);
 }
+
+#[test]
+fn what_is_known_not_to_have_happened_needs_no_undo() {
+    // The outcome of `x` is unknown, and `undo` reads its result, so that a person is asked what it was.
+    let asks = "plan it() -> int {
+    step x = api.post(id: 1)
+        recover unknown_outcome => { n: 0 }
+        undo api.drop(id: x.n)
+    step y = api.post(id: 2)
+    reply y.n
+}";
+    // The arm loses an answer, while the call of the step was refused.
+    let refused = "plan it() -> int {
+    step x = api.post(id: 1)
+        recover tool.full => do {
+            step told = api.post(id: 3)
+            fail tool.full \"no room\"
+        }
+        undo api.drop(id: 1)
+    reply x.n
+}";
+    let lines = [
+        (
+            asks,
+            "mock api.post(id: 1) => fail transient.timeout\n    mock api.post(id: 2) => fail tool.full
+    mock api.drop => { n: 1 }\n    expect status == \"paused\" && calls(api.drop) == 0",
+        ),
+        (
+            refused,
+            "mock api.post(id: 1) => fail tool.full\n    mock api.post(id: 3) => { n: 1 }
+    mock api.drop => { n: 1 }\n    expect status == \"failed\" && calls(api.drop) == 0",
+        ),
+    ];
+    for (plan, lines) in lines {
+        let test = format!("{TOOLS}\n{plan}\n\ntest \"it\" for it {{\n    {lines}\n}}\n");
+        let folder = folder([("it.plan", test)]);
+        let output = planrun(["test", "--explore", "--seeds", "1", "."])
+            .within(folder.path())
+            .run();
+        assert_eq!(output.status, 0, "{plan}: {output:?}");
+        assert!(!output.stdout.contains("not-undone"), "{output:?}");
+    }
+}

@@ -104,6 +104,32 @@ async fn r2_4_upstream_failure_stops_at_recover_and_at_a_status_test() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r10_8_an_unknown_outcome_is_read_as_a_failure() {
+    let lost = || world().tool("a.write", [Script::Fail("transient.timeout", Sent::Maybe)]);
+    for policy in ["settle", "undo"] {
+        let body = format!(
+            "policy {{ on_failure: {policy} }} step bad = a.write() \
+             listener l on bad is failed as e {{ step told = a.text(x: e.class) }} \
+             listener never on bad is completed {{ step untold = a.text() }} \
+             listener m on bad is unknown as e {{ step also = a.text(x: e.class) }} reply 1"
+        );
+        let ran = lost().run(&plan(&body)).await;
+        let told = ran.calls("a.text");
+        let told: Vec<_> = told
+            .iter()
+            .map(|call| call.arguments["x"].clone())
+            .collect();
+        let class = json!("unknown_outcome");
+        assert_eq!(told, [class.clone(), class], "{policy}");
+        assert_eq!(ran.status("bad"), "unknown", "{policy}");
+    }
+    let body = "policy { on_failure: settle } step bad = a.write() step x = a.read() when bad is failed step y = a.read() when !(bad is failed) reply [x ?? 0, y ?? 0]";
+    let ran = lost().run(&plan(body)).await;
+    assert_eq!(ran.status("x"), "completed");
+    assert_eq!(ran.status("y"), "skipped(guard)");
+}
+
+#[tokio::test(start_paused = true)]
 async fn r2_5_after_runs_on_completed_or_skipped_and_not_on_failed() {
     let body = "step none = a.read() when false step x = a.write() after none_of reply x";
     let body = body

@@ -56,7 +56,43 @@ async fn r5_1_a_race_fails_when_all_fail() {
     let ran = both
         .run(&plan("step x = race { s: a.slow(), f: a.fast() } reply x"))
         .await;
-    assert!(ran.outcome.error.as_ref().unwrap().message.contains("x.s"));
+    // The slow one fails last.
+    let error = ran.outcome.error.as_ref().unwrap();
+    assert_eq!(error.class.to_string(), "auth.authorization");
+    assert!(error.message.contains("x.f"), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_1_a_race_fails_with_the_failure_that_came_last() {
+    let failing = |journal: Option<MemoryLog>| {
+        let mut failing = world()
+            .tool("a.fast", [after(10, Fail("tool.failed", Answered))])
+            .tool("a.slow", [after(50, Fail("auth.authorization", Answered))]);
+        failing.journal = journal;
+        failing
+    };
+    for branches in ["s: a.slow(), f: a.fast()", "f: a.fast(), s: a.slow()"] {
+        let text = plan(&format!(
+            "step x = race {{ {branches} }} recover auth.authorization => 9 reply x"
+        ));
+        let mut first = failing(Some(MemoryLog::default()));
+        let ran = first.run(&text).await;
+        assert_eq!(ran.reply(), json!(9), "{branches}");
+        // Another process finds the same order in the journal.
+        let mut second = failing(first.journal.take());
+        second.replay_only = true;
+        let again = second.run(&text).await;
+        assert_eq!(again.reply(), json!(9), "{branches}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_2_at_least_one_body_runs_at_once() {
+    let text = format!(
+        "{TOOLS}\nplan p(width: int = -1) {{ step xs = each v in [1, 2] max 5 parallel width {{ step w = a.write(x: v) yield w }} reply xs }}"
+    );
+    let ran = world().run(&text).await;
+    assert_eq!((ran.reply(), ran.took), (json!([3, 3]), 20));
 }
 
 #[tokio::test(start_paused = true)]

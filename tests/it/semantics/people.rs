@@ -789,7 +789,8 @@ async fn r4_5_timers_are_kept_when_the_process_is_not() {
         ran.outcome.interruption,
         Some(Interruption::Waiting {
             wake,
-            events: String::new()
+            events: String::new(),
+            awaited: Vec::new()
         })
     );
     assert_eq!(log.summary().unwrap().wake, wake);

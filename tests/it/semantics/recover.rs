@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{folder, planrun};
 use crate::world::Script::Fail;
 use crate::world::{World, give};
-use planrun_lang::protocol::Sent::Answered;
+use planrun_lang::protocol::Sent::{Answered, Maybe, Refused};
 
 const TOOLS: &str = "
 use a, sys
@@ -166,4 +166,30 @@ plan p(g: {methods}, u: string) -> any {{
             .collect::<Vec<_>>(),
         ["acts.plan"]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_5_an_arm_whose_answer_is_lost_does_not_put_its_step_in_doubt() {
+    let text = "
+use a
+tool a.pay() -> int effect fails busy
+tool a.mail() -> int effect
+tool a.refund() -> int effect
+plan p() {
+    step paid = a.pay() recover tool.busy => do {
+        step sorry = a.mail()
+        fail tool.busy \"no\"
+    } undo a.refund()
+}
+";
+    let ran = World::new()
+        .tool("a.pay", [Fail("tool.busy", Refused)])
+        .tool("a.mail", [Fail("transient.timeout", Maybe)])
+        .tool("a.refund", [give(json!(1))])
+        .run(text)
+        .await;
+    assert_eq!(ran.class(), "unknown_outcome");
+    assert_eq!(ran.status("paid"), "failed");
+    assert_eq!(ran.status("paid.recover.sorry"), "unknown");
+    assert!(ran.calls("a.refund").is_empty(), "nothing was paid");
 }

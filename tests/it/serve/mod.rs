@@ -6,6 +6,7 @@ mod changes;
 mod driving;
 mod ends;
 mod language;
+mod repairs;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -397,9 +397,9 @@ impl<'w, 'a> Process<'w, 'a> {
             return Err(format!("`{path}` has an answer, and is called again"));
         }
         let copied = (self.world.copies.as_ref()).and_then(|copies| copies.results.get(path));
-        if copied
-            .is_some_and(|copied| copied.again.is_none() && copied.arguments == request.arguments)
-        {
+        let is_copied = copied
+            .is_some_and(|copied| copied.again.is_none() && copied.arguments == request.arguments);
+        if is_copied && !self.world.has_effects {
             return Err(format!("`{path}` could be copied, and is called"));
         }
         let arguments = request.arguments.to_json().to_string();

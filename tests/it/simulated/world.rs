@@ -124,6 +124,8 @@ pub(super) struct World<'a> {
     pub completed: BTreeSet<String>,
     /// By path, the latest execution on disk.
     pub executions: BTreeMap<String, u64>,
+    /// Whether an attempt at an effect is on disk, below which results of another run are not copied as they are.
+    pub has_effects: bool,
     /// By path and number, the executions whose success, or whose failure that takes effect later, is on disk.
     pub answered: BTreeSet<(String, u64)>,
     /// By path, the arguments of the latest call of an `undo` on disk.
@@ -206,6 +208,7 @@ impl<'a> World<'a> {
             keys: BTreeMap::new(),
             completed: BTreeSet::new(),
             executions: BTreeMap::new(),
+            has_effects: false,
             answered: BTreeSet::new(),
             undo_arguments: BTreeMap::new(),
             settled: BTreeMap::new(),
@@ -616,6 +619,8 @@ impl<'a> World<'a> {
         if event["event"] == "step.running" && event["execution"].is_number() {
             let execution = event["execution"].as_u64().unwrap_or_default();
             self.executions.insert(path.to_owned(), execution);
+            let effect = event["effect"].as_str();
+            self.has_effects |= effect.is_some_and(|effect| !["pure", "read"].contains(&effect));
         }
         let succeeds = event["event"] == "step.settled" && event["status"] == "completed";
         if succeeds && event["recovered"] != true || event["for"] == "effects" {

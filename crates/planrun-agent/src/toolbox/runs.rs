@@ -105,9 +105,13 @@ impl Toolbox {
         let inputs = reader.finish()?;
         plan.verify_contracts().await?;
         let bounds = plan.bounds(None);
+        let repeated = base.as_ref().map(|base| base.forced_repeats(&plan.plan));
+        let repeated = repeated.unwrap_or_default();
         let approval = match required_grant(&plan.plan, &bounds) {
             Some(grant) => {
                 let standing = plan.valid_grant(self.planrun(), &grant)?;
+                // Whoever gave it did not know what would be repeated.
+                let standing = standing.filter(|_| repeated.is_empty());
                 // The inputs of a single call are listed as its arguments.
                 let none = Inputs::default();
                 let listed = match shape {
@@ -115,7 +119,8 @@ impl Toolbox {
                     Shape::Call(_) => &none,
                 };
                 let grant = standing.unwrap_or(grant);
-                let asked = approval(run, &plan.plan, listed.values(), &bounds, grant);
+                let most = (&bounds, &*repeated);
+                let asked = approval(run, &plan.plan, listed.values(), most, grant);
                 let text = format!("{}{arguments_text}", asked.text).into();
                 Some(Approval { text, ..asked })
             }
@@ -123,6 +128,7 @@ impl Toolbox {
         };
         let options = RunOptions {
             id: Some(run.to_owned()),
+            repeats_effects: approval.is_some() && !repeated.is_empty(),
             approval,
             base,
             drive: self.resume_options(cancel),

@@ -14,6 +14,7 @@ use super::context::Context;
 use super::frame::{Ending, FrameId, NodeRef, Owner, Role};
 use super::program::Program;
 use super::reached::Reached;
+use super::tree::width;
 use crate::journal::StepError;
 
 const SECRET_KEY: &str = "`by` evaluates to a key that contains a secret, and the paths of the steps contain the key; \
@@ -53,7 +54,8 @@ pub(super) struct RaceState {
     names: Vec<Arc<str>>,
     running: usize,
     winner: Option<(usize, Value)>,
-    failures: Vec<Option<Arc<StepError>>>,
+    /// In the order in which the branches have failed.
+    failures: Vec<Arc<StepError>>,
 }
 
 /// The running steps that hold other steps.
@@ -233,12 +235,11 @@ impl Blocks {
             .iter()
             .map(|(name, _)| name.clone())
             .collect::<Vec<_>>();
-        let failures = vec![None; branches.len()];
         let state = RaceState {
             names,
             running: branches.len(),
             winner: None,
-            failures,
+            failures: Vec::new(),
         };
         self.blocks.insert(at, BlockState::Race(state));
         for (index, (_, body)) in branches.iter().enumerate() {
@@ -376,7 +377,7 @@ impl Blocks {
                 state.winner = Some((index, value));
                 won = true;
             }
-            Err(Ending::Failed(error)) => state.failures[index] = Some(error),
+            Err(Ending::Failed(error)) => state.failures.push(error),
             Ok(()) | Err(Ending::Cancelled) => {}
         }
         if won {
@@ -399,8 +400,7 @@ impl Blocks {
             ctx.tree.record_mut(at).details_mut().winner = Some(name);
             return ctx.complete(at, value);
         }
-        let failures = state.failures.iter().flatten().cloned().collect::<Vec<_>>();
-        match failures.split_last() {
+        match state.failures.split_last() {
             Some((last, others)) => {
                 let error = with_others(last, others);
                 self.inner_failed(ctx, at, &Arc::new(error));
@@ -448,7 +448,7 @@ fn each_state(
             counted(list.len(), "element")
         )));
     }
-    let width = match ctx.tree.count(at.0, each.parallel.as_ref())? {
+    let width = match width(&ctx.tree, at.0, each.parallel.as_ref())? {
         Some(width) => width.max(1),
         None if each.in_turn => 1,
         None => ctx.tree.scope(at.0).policy.concurrency as usize,
@@ -577,7 +577,7 @@ fn result_value(outcome: Result<Value, &Arc<StepError>>) -> Value {
     Value::Map(Arc::new(map))
 }
 
-/// Returns the failure of the last branch of a race, with the failures of the other branches in its message.
+/// Returns the last failure of a race, with the failures of the other branches in its message.
 fn with_others(last: &Arc<StepError>, others: &[Arc<StepError>]) -> StepError {
     let mut message = last.message.to_string();
     for other in others {

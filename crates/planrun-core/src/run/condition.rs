@@ -2,7 +2,6 @@
 //! after each event.
 
 use planrun_lang::protocol::{RunState, StepState};
-use planrun_lang::sema::expr::StateTest;
 use planrun_lang::sema::{Event, EventKind, PlanTest, TaskTest};
 use planrun_lang::value::Value;
 
@@ -59,13 +58,10 @@ impl Conditions<'_> {
                 place,
                 test: Some(test),
                 ..
-            } => self.tree.step_at(frame, *place).is_some_and(|at| {
-                let state = self.tree.visible_state(at);
-                match test {
-                    StateTest::State(expected) => state == *expected,
-                    StateTest::Settled => state.is_settled(),
-                }
-            }),
+            } => self
+                .tree
+                .step_at(frame, *place)
+                .is_some_and(|at| test.holds(self.tree.visible_state(at))),
             EventKind::Task { task, test } => {
                 let at = self.tree.task_at(frame, *task);
                 let declared = self.tree.scope(frame).program.plan.task(*task);

@@ -23,6 +23,7 @@ use super::policy::Effective;
 use super::processes::Processes;
 use super::program::Program;
 use super::reached::Reached;
+use super::renewed::Renewed;
 use super::schedule::{Schedule, Timer, Within};
 use super::scope::{Scope, Spent};
 use super::setup::Setup;
@@ -49,6 +50,8 @@ pub(super) struct Context {
     pub processes: Option<Box<Processes>>,
     /// Earlier executions at the paths of retried steps.
     pub executions: Executions,
+    /// Effects of the run, if it copies results of another one.
+    pub renewed: Renewed,
     /// The shared value of empty arguments.
     pub no_arguments: Value,
 }

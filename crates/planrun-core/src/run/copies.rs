@@ -12,13 +12,13 @@ use planrun_lang::words;
 pub struct Copies {
     /// Id of the earlier run.
     pub run: Arc<str>,
-    /// Completed calls of that run, by path.
+    /// Calls of that run that have completed, or may have, by path.
     pub results: BTreeMap<Arc<str>, Copied>,
     /// Whether calls with effects may be repeated.
     pub repeats_effects: bool,
 }
 
-/// One completed call of another run.
+/// One call of another run.
 #[derive(Clone, Debug)]
 pub struct Copied {
     pub arguments: Value,
@@ -40,6 +40,42 @@ words! {
         Arguments = "arguments",
         /// The contract of the tool has changed.
         Contract = "contract",
+        /// It was undone.
+        Undone = "undone",
+        /// Its `undo` has failed, so that it is not known what is left of it.
+        UndoFailed = "undo_failed",
+        /// It may have happened: its outcome is unknown, or its result could not be read.
+        Unknown = "unknown",
+        /// An effect above it is made, after which its result may be another.
+        Order = "order",
+    }
+}
+
+impl RepeatReason {
+    /// Returns true if a run needs consent to repeat an effect for this reason. It has been given for a step that was
+    /// asked for or has changed, since that is known before the run begins.
+    pub(super) fn needs_consent(self) -> bool {
+        match self {
+            Self::Asked | Self::Definition | Self::Undone => false,
+            Self::Arguments | Self::Contract | Self::UndoFailed | Self::Unknown | Self::Order => {
+                true
+            }
+        }
+    }
+
+    /// Describes what another run has done, and why it is not enough.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Asked => "has already done this",
+            Self::Definition => "has already done this, but the statement has changed",
+            Self::Arguments => "has already done this, but its arguments have changed",
+            Self::Contract => "has already done this, but the contract of the tool has changed",
+            Self::Undone => "has undone this",
+            Self::UndoFailed => "has done this, and its `undo` has failed",
+            Self::Unknown => "may have done this",
+            Self::Order => "has already done this, but an effect above it is made again",
+        }
     }
 }
 

@@ -30,6 +30,7 @@ use super::people::People;
 use super::processes::Processes;
 use super::program::Program;
 use super::recording::Recording;
+use super::renewed::Renewed;
 use super::replay::next_process;
 use super::schedule::{Schedule, Timer};
 use super::setup::Setup;
@@ -88,9 +89,8 @@ impl Run {
         // A replay does everything that follows from one answer before it takes the next, so the process that writes
         // the journal must do the same.
         let catching_up = recording.is_replaying();
-        let is_replayable = setup.durable || catching_up;
         let ctx = Context {
-            in_order: is_replayable || reacts,
+            in_order: setup.durable || catching_up || reacts,
             reacts,
             tree: Tree::default(),
             outbox: Outbox::new(recording, now, begun_at),
@@ -99,6 +99,7 @@ impl Run {
             patched_order,
             processes,
             executions: Executions::default(),
+            renewed: Renewed::default(),
             no_arguments: Value::Map(Arc::default()),
             interruption: None,
             setup,

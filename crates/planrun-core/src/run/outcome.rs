@@ -14,11 +14,12 @@ use serde::Serialize;
 use super::frame::{Frame, NodeRef};
 use super::interruption::Interruption;
 use super::listener::ListenerReport;
+use super::past_calls::{self, PastCall};
 use super::people::asked::QuestionReport;
 use super::program::Program;
 use super::scope::Scope;
 use super::task::TaskReport;
-use super::trace::{CompletedCall, StepReport, Trace};
+use super::trace::{StepReport, Trace};
 use crate::journal::{Question, StepError};
 
 /// The outcome of a run.
@@ -271,11 +272,12 @@ impl Outcome {
         self.trace.reports()
     }
 
-    /// Returns the calls of tools whose results are still valid, with their real values: the call has completed, and
-    /// neither it nor a step around it was undone. Calls in `verify` and `undo` blocks belong to their run only.
+    /// Returns the calls of tools that matter for a run that is based on this one, with their real values: those that
+    /// have completed, and effects that may have happened or were undone. Calls in `verify` and `undo` blocks belong to
+    /// their run only.
     #[must_use]
-    pub fn completed_calls(&self) -> Vec<CompletedCall> {
-        self.trace.completed_calls()
+    pub fn past_calls(&self) -> Vec<PastCall> {
+        past_calls::past_calls(&self.trace)
     }
 
     /// Returns the plan's own steps whose end depends on timing and on the order: the run was cut short or replied

@@ -22,8 +22,7 @@ impl Run {
         let (frame, node) = at;
         let program = self.ctx.tree.program(frame);
         let is_join = node as usize >= self.ctx.tree.graph(&program, frame).nodes;
-        let entry = self.ctx.tree[frame].node(node);
-        if entry.state.is_settled() {
+        if self.ctx.tree.state_of(at).is_settled() {
             return;
         }
         let (state, available, reason) = match &end {
@@ -31,9 +30,10 @@ impl Run {
             End::GuardFalse => (StepState::Skipped, true, Some("guard")),
             End::Upstream => (StepState::Skipped, false, Some("upstream")),
             End::EndedAbove(reason) => (StepState::Skipped, false, Some(*reason)),
-            End::Failed(error) => (settled_state(error), false, None),
+            End::Failed(error) => (failed_state(&self.ctx, at, error), false, None),
             End::Cancelled => (StepState::Cancelled, false, None),
         };
+        let entry = self.ctx.tree[frame].node(node);
         entry.state = state;
         entry.flags.set(Flags::DECIDED);
         if available {
@@ -164,10 +164,18 @@ fn emit_settled(
     ctx.tree.record_mut(at).reused |= number.is_none() && was_reused;
 }
 
-fn settled_state(error: &StepError) -> StepState {
-    if error.class == ErrorClass::UnknownOutcome {
-        StepState::Unknown
-    } else {
+/// Returns the state of a node that has failed. What an arm has done does not make its step unknown: whether the call of
+/// the step itself has happened is known if it is known of the failure that the arm has caught.
+fn failed_state(ctx: &Context, at: NodeRef, error: &StepError) -> StepState {
+    if error.class != ErrorClass::UnknownOutcome {
+        return StepState::Failed;
+    }
+    let record = ctx.tree[at.0].records.get(at.1 as usize);
+    let caught = record.and_then(|record| record.details()?.error.as_ref());
+    let is_known = caught.is_some_and(|caught| caught.class != ErrorClass::UnknownOutcome);
+    if is_known && record.is_some_and(|record| !record.in_doubt) {
         StepState::Failed
+    } else {
+        StepState::Unknown
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_lang::protocol::StepState;
 use planrun_lang::secrets::{Redactor, redact_paths};
 use planrun_lang::sema::{Call, Node, Step};
-use planrun_lang::types::{Effect, Signature};
+use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 use serde::Serialize;
 
@@ -45,25 +45,18 @@ pub struct StepReport {
     /// The error that a `recover` arm caught.
     pub recovered: Option<Value>,
     pub attributes: Vec<&'static str>,
+    /// Whether its own call may have happened, although it has no answer of it.
+    #[serde(skip)]
+    pub in_doubt: bool,
     /// Why it was skipped: `guard`, `upstream`, `replied` or `failed`; the last two refer to a statement above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
     /// Paths of the steps whose values are missing, in source order, if `reason` is `upstream`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<Arc<str>>,
-    /// Why it was executed again although another run had executed it: `asked`, `definition`, `arguments` or
-    /// `contract`.
+    /// Why it was executed again although another run had executed it: the name of a `RepeatReason`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<&'static str>,
-}
-
-/// A call of a tool that has completed, with its real values: nothing is redacted.
-#[derive(Clone, Debug)]
-pub struct CompletedCall {
-    pub path: Arc<str>,
-    pub tool: Arc<Signature>,
-    pub arguments: Value,
-    pub output: Value,
 }
 
 impl Trace {
@@ -76,37 +69,8 @@ impl Trace {
         reports
     }
 
-    /// Returns the calls of tools whose results are still valid, with their real values.
-    pub(super) fn completed_calls(&self) -> Vec<CompletedCall> {
-        let (mut calls, mut undone) = (Vec::new(), BTreeSet::new());
-        self.visit(|frame, node, statement, step| {
-            let (record, state) = (&frame.records[node], frame.nodes[node].state);
-            let path = path_of(frame, statement);
-            let details = record.details();
-            let undoing = details.and_then(|details| details.undone.as_ref());
-            if matches!(undoing, Some(Undone::Yes | Undone::No(_))) {
-                undone.insert(path.clone());
-            }
-            let is_valid = state == StepState::Completed && !frame.auxiliary && !record.recovered;
-            if let Some(tool) = step.tool().filter(|_| is_valid) {
-                calls.push(CompletedCall {
-                    path,
-                    tool: tool.clone(),
-                    arguments: arguments_of(record),
-                    output: output_of(frame, statement),
-                });
-            }
-        });
-        calls.retain(|call| {
-            let around = call.path.match_indices(['.', '[']).map(|(end, _)| end);
-            let mut around = around.chain([call.path.len()]);
-            !around.any(|end| undone.contains(&call.path[..end]))
-        });
-        calls
-    }
-
     /// Visits all steps, in source order. Steps in other frames follow the step that holds them.
-    fn visit(&self, mut with: impl FnMut(&Frame, usize, &Node, &Step)) {
+    pub(super) fn visit(&self, mut with: impl FnMut(&Frame, usize, &Node, &Step)) {
         // Frames, each with the node to continue with, innermost last, instead of recursion, because nesting may be
         // deep.
         let mut open: Vec<(FrameId, usize)> = if self.frames.is_empty() {
@@ -199,6 +163,7 @@ impl Trace {
             output: self.redacted(&output, &in_output(step, &output)),
             arguments: self.redacted(&arguments, &in_arguments(step, &arguments)),
             attributes: attributes(record),
+            in_doubt: record.in_doubt,
             error,
             recovered,
             reason: record.reason,
@@ -257,19 +222,19 @@ impl Trace {
     }
 }
 
-fn path_of(frame: &Frame, statement: &Node) -> Arc<str> {
+pub(super) fn path_of(frame: &Frame, statement: &Node) -> Arc<str> {
     let name = statement.name.as_ref();
     name.map_or_else(|| frame.path.clone(), |name| frame.path_of(name))
 }
 
 /// Returns the value of a completed step.
-fn output_of(frame: &Frame, statement: &Node) -> Value {
+pub(super) fn output_of(frame: &Frame, statement: &Node) -> Value {
     let slot = statement.slot;
     let value = slot.and_then(|slot| frame.slots.get(slot as usize));
     value.cloned().unwrap_or(Value::Null)
 }
 
-fn arguments_of(record: &Record) -> Value {
+pub(super) fn arguments_of(record: &Record) -> Value {
     let details = record.details();
     let arguments = details.and_then(|details| details.arguments.clone());
     arguments.unwrap_or_else(|| Value::Map(Arc::default()))

@@ -445,3 +445,16 @@ impl Tree {
         }
     }
 }
+
+/// Returns the number of bodies that run at once, if it is set: at least one.
+pub(super) fn width(
+    tree: &Tree,
+    frame: FrameId,
+    code: Option<&Code>,
+) -> Result<Option<usize>, EvalError> {
+    let width = code.map(|code| tree.evaluate(frame, code)).transpose()?;
+    if matches!(width, Some(Value::Int(width)) if width < 1) {
+        return Ok(Some(1));
+    }
+    tree.count(frame, code)
+}

@@ -7,8 +7,9 @@ use planrun_lang::diag::closest;
 use planrun_lang::sema::Plan;
 
 use super::pinned::PinnedBase;
-use super::{Error, Inputs, Planrun};
-use planrun_core::run::{CompletedCall, Copied, Copies, Outcome, Program, RepeatReason};
+use super::repeated::Repeated;
+use super::{Error, ErrorKind, Inputs, Planrun};
+use planrun_core::run::{Copied, Copies, Outcome, PastCall, Program, RepeatReason, awaited};
 
 /// Another run, whose results a new run can copy.
 pub struct Base {
@@ -16,8 +17,14 @@ pub struct Base {
     inputs: Inputs,
     /// The paths of secrets in its inputs, by input.
     secrets: BTreeMap<Arc<str>, Vec<Arc<str>>>,
-    calls: Vec<CompletedCall>,
-    definitions: BTreeMap<String, String>,
+    calls: Vec<BaseCall>,
+}
+
+/// A call of the run, or of the one that it was based on itself.
+struct BaseCall {
+    call: PastCall,
+    /// The statement of the plan that the call belongs to, as it was then.
+    definition: Option<String>,
 }
 
 impl Planrun {
@@ -27,21 +34,32 @@ impl Planrun {
     /// Returns an error if there is no such run, or if its records cannot be used; [`Error::NotEnded`] if it may still
     /// call tools, or undo what it has done.
     pub async fn base(&self, run: &str) -> Result<Base, Error> {
-        let recorded = self.recorded(run)?;
-        if !recorded.row.ended {
-            let (run, state) = (recorded.row.run.clone(), recorded.row.state_name());
-            return Err(Error::NotEnded { run, state });
+        let (mut base, mut earlier) = own_base(self, run).await?;
+        // What that run has not come to was done by the one that it was based on.
+        while let Some(before) = earlier {
+            let older = match own_base(self, &before.run).await {
+                Err(error) if error.kind() == ErrorKind::NotFound => break,
+                older => older?,
+            };
+            base.add(older.0);
+            earlier = older.1;
         }
-        let loaded = recorded.load()?;
-        let run = recorded.row.run.clone();
-        let outcome = recorded.outcome().await?;
-        Ok(Base::new(
-            run,
-            loaded.inputs,
-            &outcome,
-            &loaded.program.plan,
-        ))
+        Ok(base)
     }
+}
+
+/// Returns a run with its own calls, and how it was based on another one.
+async fn own_base(planrun: &Planrun, run: &str) -> Result<(Base, Option<PinnedBase>), Error> {
+    let recorded = planrun.recorded(run)?;
+    if !recorded.row.ended {
+        let (run, state) = (recorded.row.run.clone(), recorded.row.state_name());
+        return Err(Error::NotEnded { run, state });
+    }
+    let loaded = recorded.load()?;
+    let run = recorded.row.run.clone();
+    let outcome = recorded.outcome().await?;
+    let base = Base::new(run, loaded.inputs, &outcome, &loaded.program.plan);
+    Ok((base, loaded.base))
 }
 
 impl Base {
@@ -50,13 +68,37 @@ impl Base {
     pub fn new(run: String, inputs: Inputs, outcome: &Outcome, plan: &Plan) -> Self {
         let parameters = plan.parameters.iter();
         let secrets = parameters.map(|input| (input.name.clone(), input.sensitive.clone()));
+        let definitions = plan.definitions();
+        let calls = outcome.past_calls().into_iter().map(|call| BaseCall {
+            definition: definitions.get(statement_of(&call.path)).cloned(),
+            call,
+        });
         Self {
             run,
             inputs,
             secrets: secrets.collect(),
-            calls: outcome.completed_calls(),
-            definitions: plan.definitions(),
+            calls: calls.collect(),
         }
+    }
+
+    /// Adds the effects of an older run to which this one, which was based on it, has not come. If it has made effects
+    /// itself, they may have been above.
+    fn add(&mut self, older: Self) {
+        let own = self.calls.iter();
+        let own: BTreeSet<Arc<str>> = own.map(|own| own.call.path.clone()).collect();
+        let changed = self.calls.iter().any(|own| {
+            let call = &own.call;
+            !call.tool.effect.is_read_only() && !call.copied
+        });
+        let effects = older.calls.into_iter().filter(|older| {
+            !older.call.tool.effect.is_read_only() && !own.contains(&older.call.path)
+        });
+        self.calls.extend(effects.map(|mut older| {
+            if changed && older.call.again.is_none() {
+                older.call.again = Some(RepeatReason::Order);
+            }
+            older
+        }));
     }
 
     /// Returns the results that a resumed run copies, as it was started.
@@ -78,7 +120,8 @@ impl Base {
         })
     }
 
-    pub(super) fn run(&self) -> &str {
+    #[must_use]
+    pub fn run(&self) -> &str {
         &self.run
     }
 
@@ -107,6 +150,19 @@ impl Base {
         )
     }
 
+    /// Returns the effects that a run of a plan has to repeat because of what has become of them in this one. None if the
+    /// plan changes statements that have made effects: it can leave them as they were.
+    #[must_use]
+    pub fn forced_repeats(&self, plan: &Arc<Plan>) -> Vec<Repeated> {
+        let copies = self.copies(&Program::new(plan.clone()), None);
+        let repeated = copies.map(|(_, repeated)| repeated).unwrap_or_default();
+        let is_chosen = |one: &Repeated| one.reason == RepeatReason::Definition;
+        if repeated.iter().any(is_chosen) {
+            return Vec::new();
+        }
+        repeated
+    }
+
     /// Returns the results that a new run copies, and the effects that would be repeated.
     ///
     /// # Errors
@@ -115,34 +171,39 @@ impl Base {
         &self,
         program: &Program,
         from: Option<&str>,
-    ) -> Result<(Copies, Vec<String>), Error> {
+    ) -> Result<(Copies, Vec<Repeated>), Error> {
         let asked = from
             .map(|from| from_on(program, from))
             .transpose()?
             .unwrap_or_default();
         let now = program.plan.definitions();
-        let (mut copies, mut repeated) = (
-            Copies {
-                run: self.run.as_str().into(),
-                ..Copies::default()
-            },
-            Vec::new(),
-        );
-        for call in &self.calls {
-            let name = call.path.split(['.', '[']).next().unwrap_or_default();
-            let again = if asked.contains(name) {
-                Some(RepeatReason::Asked)
-            } else if self
-                .definitions
-                .get(name)
-                .is_none_or(|before| now.get(name) != Some(before))
-            {
-                Some(RepeatReason::Definition)
-            } else {
-                None
+        let again: Vec<Option<RepeatReason>> = self
+            .calls
+            .iter()
+            .map(|call| call.again(&asked, &now))
+            .collect();
+        let made_again =
+            self.calls.iter().zip(&again).filter(|(call, again)| {
+                call.is_effect_in(&now) && again.is_some_and(is_made_again)
+            });
+        let made_again = made_again.map(|(call, _)| call.statement()).collect();
+        let below = below(program, &made_again);
+        let mut copies = Copies {
+            run: self.run.as_str().into(),
+            ..Copies::default()
+        };
+        let mut repeated = Vec::new();
+        for (one, again) in self.calls.iter().zip(again) {
+            let call = &one.call;
+            let reason = match again {
+                None if below.contains(one.statement()) => Some(RepeatReason::Order),
+                // It is not there any more.
+                Some(RepeatReason::Undone) => None,
+                other => other,
             };
-            if again.is_some() && !call.tool.effect.is_read_only() && now.contains_key(name) {
-                repeated.push(format!("{} ({})", call.path, call.tool.path()));
+            if let Some(reason) = reason.filter(|_| one.is_effect_in(&now)) {
+                let (path, tool) = (call.path.clone(), call.tool.path());
+                repeated.push(Repeated { path, tool, reason });
             }
             copies.results.insert(
                 call.path.clone(),
@@ -156,6 +217,75 @@ impl Base {
         }
         Ok((copies, repeated))
     }
+}
+
+impl BaseCall {
+    /// Returns the name of the plan's own statement that the call belongs to.
+    fn statement(&self) -> &str {
+        statement_of(&self.call.path)
+    }
+
+    /// Returns true if it is an effect, and its statement is in a plan with these statements.
+    fn is_effect_in(&self, now: &BTreeMap<String, String>) -> bool {
+        !self.call.tool.effect.is_read_only() && now.contains_key(self.statement())
+    }
+
+    /// Returns why a plan with these statements makes the call again, whatever its arguments are.
+    fn again(
+        &self,
+        asked: &BTreeSet<String>,
+        now: &BTreeMap<String, String>,
+    ) -> Option<RepeatReason> {
+        let is_same =
+            self.definition.is_some() && now.get(self.statement()) == self.definition.as_ref();
+        match self.call.again {
+            Some(RepeatReason::Undone) => Some(RepeatReason::Undone),
+            _ if asked.contains(self.statement()) => Some(RepeatReason::Asked),
+            _ if !is_same => Some(RepeatReason::Definition),
+            again => again,
+        }
+    }
+}
+
+/// Returns true if effects below one that is made again for this reason may have been lost with it.
+fn is_made_again(reason: RepeatReason) -> bool {
+    match reason {
+        RepeatReason::Unknown => false,
+        RepeatReason::Asked
+        | RepeatReason::Definition
+        | RepeatReason::Arguments
+        | RepeatReason::Contract
+        | RepeatReason::Undone
+        | RepeatReason::UndoFailed
+        | RepeatReason::Order => true,
+    }
+}
+
+/// Returns the names of the plan's own statements that wait for one of these, because of their place or their data.
+fn below<'p>(program: &'p Program, above: &BTreeSet<&str>) -> BTreeSet<&'p str> {
+    let (nodes, graph) = (&program.plan.body().nodes, program.graph.blocks.first());
+    let is_above = |node: u32| {
+        let node = nodes.get(node as usize);
+        let name = node.and_then(|node| node.name.as_deref());
+        name.is_some_and(|name| above.contains(name))
+    };
+    let mut below = BTreeSet::new();
+    if above.is_empty() {
+        return below;
+    }
+    for (index, node) in (0..).zip(nodes) {
+        if let (Some(name), Some(graph)) = (node.name.as_deref(), graph)
+            && awaited(graph, index).into_iter().any(is_above)
+        {
+            below.insert(name);
+        }
+    }
+    below
+}
+
+/// Returns the name of the plan's own statement at the beginning of a path.
+fn statement_of(path: &str) -> &str {
+    path.split(['.', '[']).next().unwrap_or_default()
 }
 
 /// Returns the names of a step and of all statements below it in the text, which include those that depend on it.

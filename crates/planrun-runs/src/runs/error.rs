@@ -2,8 +2,10 @@
 
 use planrun_lang::diag::render::{FileReport, visible_line};
 
+use super::repeated::Repeated;
 use crate::journal::store::JournalError;
 use planrun_core::journal::AnswerError;
+use planrun_core::run::RepeatReason;
 
 /// An error of the service. Nothing has changed then, unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -51,10 +53,11 @@ pub enum Error {
     },
     /// A new run would repeat effects of the run that it is based on.
     #[error(
-        "this would repeat what the run {run} has already done: {}",
+        "this would repeat what the run {run} {}: {}",
+        has_done(steps),
         visible_list(steps)
     )]
-    RepeatsEffects { run: String, steps: Vec<String> },
+    RepeatsEffects { run: String, steps: Vec<Repeated> },
     /// The results of a run cannot be reused before it has ended.
     #[error(
         "the run `{run}` has not ended, so it may still use or undo its results: it is {state}"
@@ -173,10 +176,19 @@ fn plan_choice(requested: Option<&str>, plans: &[String]) -> String {
     }
 }
 
-fn visible_list(names: &[String]) -> String {
-    names
+fn has_done(steps: &[Repeated]) -> &'static str {
+    let is_unknown = |step: &Repeated| step.reason == RepeatReason::Unknown;
+    if steps.iter().any(is_unknown) {
+        "has already done, or may have done"
+    } else {
+        "has already done"
+    }
+}
+
+fn visible_list(steps: &[Repeated]) -> String {
+    steps
         .iter()
-        .map(|name| visible_line(name))
+        .map(|step| visible_line(&step.to_string()).into_owned())
         .collect::<Vec<_>>()
         .join(", ")
 }

@@ -6,7 +6,7 @@ use planrun_lang::protocol::RunState;
 use serde_json::Value as Json;
 
 use super::job::Job;
-use super::pinned::Pinned;
+use super::pinned::{Pinned, PinnedBase};
 use super::redaction::redaction;
 use super::replay::{read_events, replay};
 use super::{Error, Inputs, Journal, Planrun, RunSummary};
@@ -30,6 +30,8 @@ pub struct Loaded {
     pub max_steps: Option<u64>,
     /// Whether `recover` arms that only replace a result by a placeholder are disabled.
     pub strict: bool,
+    /// How it was based on another run.
+    pub(super) base: Option<PinnedBase>,
 }
 
 impl Planrun {
@@ -120,6 +122,7 @@ impl RecordedRun {
             inputs: job.inputs,
             max_steps: job.max_steps,
             strict: job.strict,
+            base: job.base,
         })
     }
 

@@ -14,6 +14,7 @@ use planrun_lang::secrets::{MARK, redact_paths};
 use planrun_lang::sema::{OnFailure, PassedArgument, Plan};
 use planrun_lang::types::Effect;
 use planrun_lang::value::{Value, counted};
+use planrun_runs::runs::Repeated;
 
 use crate::tokens::cut;
 
@@ -25,6 +26,10 @@ const VALID_FOR: Duration = Duration::from_hours(24);
 const MAX_CHARACTERS: usize = 1_200;
 /// Maximum length of the text up to the end of the lines of tools, in characters.
 const MAX_OF_TOOLS: usize = 680;
+/// Maximum length of the lines of effects that are made again, in characters.
+const MAX_OF_REPEATED: usize = 300;
+/// Maximum size of one of them, in bytes.
+const REPEATED_BYTES: usize = 120;
 /// Maximum length of the lines of inputs, in characters.
 const MAX_OF_INPUTS: usize = 220;
 /// Maximum size of a name, of a constant, and of the value of an input, in bytes.
@@ -32,25 +37,32 @@ const NAME_BYTES: usize = 60;
 const CONSTANT_BYTES: usize = 40;
 const INPUT_BYTES: usize = 80;
 
-/// Returns the approval that a run of a plan with these inputs needs for a grant.
+/// Returns the approval that a run of a plan with these inputs needs for a grant. `repeated`: the effects of another run
+/// that it makes again.
 pub fn approval(
     run: &str,
     plan: &Plan,
     inputs: &BTreeMap<Arc<str>, Value>,
-    bounds: &Bounds,
+    (bounds, repeated): (&Bounds, &[Repeated]),
     grant: Grant,
 ) -> Approval {
     Approval {
-        text: text(run, plan, inputs, bounds).into(),
+        text: text(run, plan, inputs, (bounds, repeated)).into(),
         open_for: OPEN_FOR,
         grant,
         valid_for: VALID_FOR,
     }
 }
 
-fn text(run: &str, plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>, bounds: &Bounds) -> String {
+fn text(
+    run: &str,
+    plan: &Plan,
+    inputs: &BTreeMap<Arc<str>, Value>,
+    (bounds, repeated): (&Bounds, &[Repeated]),
+) -> String {
     let hash = plan.digest.get(..12).unwrap_or(&plan.digest);
     let mut text = format!("May the plan {} ({hash}) run?\n", name(&plan.name));
+    text.push_str(&repeated_lines(repeated));
     let works = |one: &&Use| matches!(one.role, Role::Forward | Role::Recover);
     let (mut changes, reads): (Vec<&Use>, Vec<&Use>) = bounds
         .uses
@@ -85,6 +97,30 @@ fn text(run: &str, plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>, bounds: &Bou
     let show = command(&format!("runs show {run} --plan"));
     let _ = write!(text, "The whole plan: {show}");
     text.chars().take(MAX_CHARACTERS).collect()
+}
+
+/// Lists effects that are made again, one per line: `- pay (bank.pay, which may have happened)`.
+fn repeated_lines(repeated: &[Repeated]) -> String {
+    let mut lines = String::new();
+    let mut left = repeated.len();
+    if left > 0 {
+        lines.push_str("It does again what an earlier run has done, or may have done:\n");
+    }
+    for one in repeated {
+        let line = format!(
+            "- {}\n",
+            cut(&visible_line(&one.to_string()), REPEATED_BYTES)
+        );
+        if lines.chars().count() + line.chars().count() > MAX_OF_REPEATED {
+            break;
+        }
+        lines.push_str(&line);
+        left -= 1;
+    }
+    if left > 0 {
+        let _ = writeln!(lines, "- and {}", counted(left, "more effect"));
+    }
+    lines
 }
 
 /// Lists the inputs, one per line: `| id: 77`. Values that the plan marks as secret, or passes to a secret argument, are

@@ -1,6 +1,7 @@
 //! The reply to a call.
 
-use planrun_runs::runs::Error;
+use planrun_lang::diag::render::visible_line;
+use planrun_runs::runs::{Error, Repeated};
 use serde_json::Value as Json;
 
 use crate::asking::{AskChannel, PendingQuestion};
@@ -40,6 +41,11 @@ impl Reply {
     }
 }
 
+fn listed(steps: &[Repeated]) -> String {
+    let steps: Vec<String> = steps.iter().map(Repeated::to_string).collect();
+    steps.join(", ")
+}
+
 impl From<Error> for Reply {
     fn from(error: Error) -> Self {
         Self::Failed(match error {
@@ -48,7 +54,7 @@ impl From<Error> for Reply {
             Error::RepeatsEffects { run, steps } => format!(
                 "Nothing was called. Steps above those that you have changed read something else now, so effects of {run} \
                  would be repeated: {}. Keep these steps as they were.",
-                steps.join(", ")
+                visible_line(&listed(&steps))
             ),
             other => format!("Nothing was called: {other}"),
         })

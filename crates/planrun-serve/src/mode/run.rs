@@ -229,16 +229,21 @@ impl PlanMode {
         plan.verify_contracts().await?;
         let started = blocking(self, move |mode| {
             let run = new_run_id(&**mode.planrun.host());
+            let repeated = base.as_ref().map(|base| base.forced_repeats(&plan.plan));
+            let repeated = repeated.unwrap_or_default();
             let approval = match grant {
                 Some(grant) => {
                     let standing = plan.valid_grant(&mode.planrun, &grant)?;
-                    let grant = standing.unwrap_or(grant);
-                    Some(approval(&run, &plan.plan, inputs.values(), &bounds, grant))
+                    // Whoever gave it did not know what would be repeated.
+                    let standing = standing.filter(|_| repeated.is_empty());
+                    let (grant, most) = (standing.unwrap_or(grant), (&bounds, &*repeated));
+                    Some(approval(&run, &plan.plan, inputs.values(), most, grant))
                 }
                 None => None,
             };
             let options = RunOptions {
                 id: Some(run.clone()),
+                repeats_effects: approval.is_some() && !repeated.is_empty(),
                 approval,
                 base,
                 drive: mode.driven.options(),

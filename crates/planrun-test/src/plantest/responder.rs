@@ -29,6 +29,8 @@ pub struct ScriptedResponder {
 /// again is left to the test.
 #[derive(Clone)]
 pub struct UnknownOutcomes {
+    /// The path of the step whose calls are meant; the calls of others are left to the test.
+    pub path: Arc<str>,
     pub happened: bool,
     /// The results of the calls, by the paths of their steps.
     pub results: Arc<BTreeMap<Arc<str>, Json>>,
@@ -121,7 +123,7 @@ impl ScriptedResponder {
         let unknown_outcomes = self
             .unknown_outcomes
             .as_ref()
-            .filter(|_| asking.question.kind == Waiting::Answer)?;
+            .filter(|one| one.path == asking.path && asking.question.kind == Waiting::Answer)?;
         let mut value = json!({ "happened": unknown_outcomes.happened });
         if unknown_outcomes.happened {
             value["value"] = unknown_outcomes.results.get(&asking.path).cloned()?;

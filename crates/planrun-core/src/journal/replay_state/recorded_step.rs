@@ -75,6 +75,8 @@ pub enum EndWithoutCall {
     ApprovalExpired,
     /// A budget was spent.
     BudgetSpent,
+    /// It would have repeated an effect of another run.
+    RepetitionRefused,
     Other,
 }
 

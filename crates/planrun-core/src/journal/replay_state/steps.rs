@@ -11,7 +11,7 @@ use crate::journal::failure::StepError;
 use crate::journal::question::{Answer, Question};
 use crate::journal::words::{EventName, Waiting};
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::types::ErrorClass;
+use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::Value;
 
 impl ReplayState {
@@ -388,6 +388,7 @@ impl ReplayState {
             let end = match error.class {
                 ErrorClass::Expired => EndWithoutCall::ApprovalExpired,
                 ErrorClass::Budget(_) => EndWithoutCall::BudgetSpent,
+                ErrorClass::Denied(Denied::Policy) => EndWithoutCall::RepetitionRefused,
                 _ => EndWithoutCall::Other,
             };
             step.note_without_call(generation, (number, at), Some(end));
@@ -467,7 +468,7 @@ mod tests {
             state.only_people_are_awaited(),
             only_people_are_awaited(state),
         );
-        assert_eq!(is, expected, "after event {number}");
+        assert_eq!(is, expected, "after event {}", state.last);
     }
 
     fn asks(path: &str, kind: Waiting) -> EventKind {

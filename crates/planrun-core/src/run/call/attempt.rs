@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use super::budget::{budget_is_spent, is_counted, used_by};
 use super::recall::remember;
 use super::state::{CallState, Phase};
+use super::take_over::note_made;
 use super::{Calls, key_is_forgotten, next_execution, outcome_unknown};
 use crate::journal::{ARGUMENTS, Dispatch, EventKind, StepError, Used, Waiting};
 use crate::run::agenda::{End, Next};
@@ -50,6 +51,7 @@ impl Calls {
             self.budgets.spend(ctx, at.0, 1, Used::default());
         }
         self.approvals.consent.spend(ctx, at, signature);
+        note_made(ctx, at, state.effect);
         state.attempt += 1;
         state.number = ctx.schedule.number();
         (state.handle, state.has_reported_usage) = (None, false);

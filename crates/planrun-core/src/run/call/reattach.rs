@@ -11,6 +11,7 @@ use planrun_lang::value::{Value, saturating_duration};
 use super::attempt::call_failed;
 use super::budget::refund_call;
 use super::state::{CallState, Phase};
+use super::take_over::note_made;
 use super::{Calls, key_is_forgotten, outcome_unknown};
 use crate::journal::{EventName, RecordedCall, RecordedPhase, StepError, Waiting};
 use crate::run::agenda::{End, Inquiry};
@@ -160,6 +161,7 @@ impl Calls {
         if !matches!(&recorded.arguments, Value::Map(map) if map.is_empty()) {
             record.details_mut().arguments = Some(recorded.arguments.clone());
         }
+        note_made(ctx, at, effect);
         self.budgets.spend(ctx, at.0, made, recorded.used);
         let program = ctx.tree.program(at.0);
         if let Some((.., tool)) = ctx.tree.tool_call(&program, at) {

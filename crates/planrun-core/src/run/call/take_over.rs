@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use planrun_lang::sema::Call;
-use planrun_lang::types::{Denied, ErrorClass, Signature};
+use planrun_lang::types::{Denied, Effect, ErrorClass, Signature};
 use planrun_lang::value::Value;
 
-use crate::journal::{EventKind, OUTPUT, StepError};
+use crate::journal::{EndWithoutCall, EventKind, OUTPUT, StepError};
 use crate::run::agenda::{End, Inquiry};
 use crate::run::compensation::lasting_undone;
 use crate::run::context::Context;
 use crate::run::copies::RepeatReason;
 use crate::run::frame::NodeRef;
+use crate::run::renewed::Renewal;
 use crate::run::sensitive::{below, in_output};
 
 /// Returns true if the call is not made: the result of another run, one that an earlier process copied, or one from
@@ -26,6 +27,10 @@ pub(in crate::run) fn is_copied(
     if is_kept(ctx, at, path, arguments) {
         return true;
     }
+    if let Some(error) = recorded_refusal(ctx, path) {
+        refuse(ctx, at, error);
+        return true;
+    }
     if ctx.setup.copies.is_none() && !ctx.outbox.recording.is_replaying() {
         return false;
     }
@@ -34,9 +39,7 @@ pub(in crate::run) fn is_copied(
         take_over(ctx, at, path, arguments, (source, output));
         return true;
     }
-    let copy = ctx.setup.copies.as_ref();
-    let copy = copy.and_then(|copies| copies.of(path, signature, arguments));
-    match copy {
+    match copied(ctx, at, path, (call, signature), arguments) {
         None => false,
         Some(Ok(output)) => {
             let source = Source::Run(base_run(ctx));
@@ -45,26 +48,83 @@ pub(in crate::run) fn is_copied(
         }
         Some(Err(again)) => {
             ctx.tree.record_mut(at).details_mut().again = Some(again);
-            let repeats = ctx
-                .setup
-                .copies
-                .as_ref()
-                .is_some_and(|copies| copies.repeats_effects);
-            let refused = again != RepeatReason::Asked
-                && again != RepeatReason::Definition
-                && !repeats
-                && !call.effect.is_read_only();
+            let copies = ctx.setup.copies.as_ref();
+            let repeats = copies.is_some_and(|copies| copies.repeats_effects);
+            let refused = again.needs_consent() && !repeats && !call.effect.is_read_only();
             if refused {
                 let message = format!(
-                    "another run has already done this, but its {} changed; repeat it with `--yes`",
-                    again.name()
+                    "the run `{}` {}: `{path}`; start the new run with `--yes` to repeat it",
+                    base_run(ctx),
+                    again.describe()
                 );
                 let error = StepError::new(ErrorClass::Denied(Denied::Policy), message, path);
-                ctx.step_failed(at, Arc::new(error));
+                refuse(ctx, at, Arc::new(error));
             }
             refused
         }
     }
+}
+
+/// Returns the result of another run for a call, or why it is not used; `None` if the other run has not made the call.
+fn copied(
+    ctx: &Context,
+    at: NodeRef,
+    path: &str,
+    (call, signature): (&Call, &Signature),
+    arguments: &Value,
+) -> Option<Result<Value, RepeatReason>> {
+    let copies = ctx.setup.copies.as_ref()?;
+    let output = match copies.of(path, signature, arguments)? {
+        Ok(output) => output,
+        Err(again) => return Some(Err(again)),
+    };
+    let is_stale = match ctx.renewed.above(&ctx.tree, at) {
+        None => false,
+        Some(Renewal::First) => call.effect == Effect::Read,
+        Some(Renewal::Again) => call.effect != Effect::Pure,
+    };
+    Some(if is_stale {
+        Err(RepeatReason::Order)
+    } else {
+        Ok(output)
+    })
+}
+
+/// Records that a run that copies results makes an effect itself.
+pub(in crate::run) fn note_made(ctx: &mut Context, at: NodeRef, effect: Effect) {
+    if ctx.setup.copies.is_none() || effect.is_read_only() || ctx.tree[at.0].auxiliary {
+        return;
+    }
+    let details = ctx.tree.record(at).details();
+    let renewal = match details.and_then(|details| details.again) {
+        // If it has happened, what was done below it was done after it, and is still there.
+        None | Some(RepeatReason::Unknown) => Renewal::First,
+        Some(
+            RepeatReason::Asked
+            | RepeatReason::Definition
+            | RepeatReason::Arguments
+            | RepeatReason::Contract
+            | RepeatReason::Undone
+            | RepeatReason::UndoFailed
+            | RepeatReason::Order,
+        ) => Renewal::Again,
+    };
+    ctx.renewed.note(&ctx.tree, at, renewal);
+}
+
+/// Returns the recorded refusal to repeat an effect.
+fn recorded_refusal(ctx: &Context, path: &str) -> Option<Arc<StepError>> {
+    let recording = &ctx.outbox.recording;
+    let was_refused = recording.end_without_call(path) == Some(EndWithoutCall::RepetitionRefused);
+    let step = recording.step(path).filter(|_| was_refused)?;
+    step.error.clone()
+}
+
+/// Ends the run because it may not repeat an effect. No `recover` arm catches that: what is missing is the consent of
+/// whoever starts the run, and nothing that a plan could make up for.
+fn refuse(ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
+    ctx.fatal(error.class.clone(), &error.message);
+    ctx.fail_step(at, error);
 }
 
 /// Returns true if the result of a step from before a retry completes it.

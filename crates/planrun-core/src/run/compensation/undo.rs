@@ -69,7 +69,9 @@ impl Compensation {
         };
         let own = |at: &&NodeRef| {
             let program = ctx.tree.program(at.0);
-            ctx.tree.is_call(&program, **at) || has_worked(ctx, **at)
+            let is_call = ctx.tree.is_call(&program, **at);
+            // A call of which it has become known that it did not happen is done with.
+            is_call && ctx.tree.record(**at).in_doubt || has_worked(ctx, **at)
         };
         let fresh = |at: &&NodeRef| {
             let record = ctx.tree.record(**at);
@@ -128,6 +130,7 @@ impl Compensation {
             .is_some_and(|verify| verify.gives);
         match outcome {
             Err(Ending::Failed(error)) if error.denies_effect() => {
+                ctx.tree.record_mut(at).in_doubt = false;
                 self.next_to_undo(ctx, at);
             }
             Ok(()) | Err(_) if let Some(why) = self.abandoned => {
@@ -201,6 +204,7 @@ impl Compensation {
         if answer.get("happened") == Some(&Value::Bool(true)) {
             return open_undo(ctx, at, answer.get("value").cloned().unwrap_or(Value::Null));
         }
+        ctx.tree.record_mut(at).in_doubt = false;
         self.next_to_undo(ctx, at);
     }
 

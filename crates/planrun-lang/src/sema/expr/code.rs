@@ -449,10 +449,13 @@ impl Node {
 }
 
 impl StateTest {
-    /// Returns true if a step in this state passes.
+    /// Returns true if a step in this state passes. A step whose outcome is unknown has failed, too.
     #[must_use]
     pub fn holds(self, state: StepState) -> bool {
         match self {
+            Self::State(StepState::Failed) => {
+                matches!(state, StepState::Failed | StepState::Unknown)
+            }
             Self::State(expected) => expected == state,
             Self::Settled => state.is_settled(),
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use planrun_lang::protocol::{RunState, StepState, is_below};
 use planrun_lang::sema::test::{steps_at, without_indices};
 use planrun_lang::sema::{OnFailure, Plan, Step};
-use planrun_lang::types::{Effect, ErrorClass, Transient, Validation, check_value};
+use planrun_lang::types::{Effect, ErrorClass, Validation, check_value};
 use planrun_lang::value::counted;
 use serde_json::Value as Json;
 
@@ -276,19 +276,14 @@ fn did_something(step: &StepReport, calls: &[Called], verifies: bool) -> bool {
     };
     let caught = step.recovered.as_ref().or(step.error.as_ref());
     let class = caught.and_then(|error| error.get("class")?.as_str().and_then(ErrorClass::find));
-    let unknown = match class {
-        Some(ErrorClass::UnknownOutcome | ErrorClass::Transient(Transient::Timeout)) => !verifies,
-        Some(ErrorClass::Validation(Validation::Result)) => true,
-        _ => false,
-    };
-    let calls_itself = calls
-        .iter()
-        .any(|call| call.path == step.path && call.effect > Effect::Read);
+    // A `verify` tells whether a call happened, but not what it returned.
+    let is_broken = class == Some(ErrorClass::Validation(Validation::Result));
     match step.status {
         StepState::Completed if step.recovered.is_none() => below() || itself(),
         // If a step that contains others failed, the `undo` of each inner step applies instead.
-        StepState::Completed | StepState::Failed => unknown && calls_itself,
-        StepState::Unknown => calls_itself && !verifies,
+        StepState::Completed | StepState::Failed | StepState::Unknown => {
+            step.in_doubt && (is_broken || !verifies)
+        }
         // A cancelled step is undone if it had started, which the calls of a test do not show.
         StepState::Pending
         | StepState::Queued

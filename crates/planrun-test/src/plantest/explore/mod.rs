@@ -319,6 +319,7 @@ fn run_trial(
     let mut doubles = doubles(environment, case, options);
     let outputs = || outputs_by_path(base).into_iter();
     let unknown_outcomes = trial.happened.map(|happened| UnknownOutcomes {
+        path: trial.fault.path().into(),
         happened,
         results: Arc::new(
             outputs()
