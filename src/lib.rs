@@ -65,7 +65,7 @@
 pub mod check;
 // The implementation of the program. Its stable interface is its arguments and outputs, not its functions.
 #[expect(
-    clippy::missing_errors_doc,
+    clippy::must_use_candidate,
     reason = "these functions are for the program only"
 )]
 #[doc(hidden)]
