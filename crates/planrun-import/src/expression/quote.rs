@@ -104,8 +104,6 @@ fn values(arguments: &[Argument], parts: &[(&str, Expr)]) -> Vec<Expr> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn names_of_a_pattern_stand_for_expressions() {
         let (list, least) = (plan!("a.b"), plan!("1 + 2"));
