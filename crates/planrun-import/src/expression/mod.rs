@@ -78,16 +78,13 @@ pub fn bound(value: Expr, others: &[&Expr], read: impl FnOnce(&Expr) -> Expr) ->
     if is_short || others.iter().any(|other| reads(other, ONE)) {
         return read(&value);
     }
-    once(&value, read)
+    once(value, read)
 }
 
 /// Returns an expression that reads a value several times and evaluates it once.
-pub fn once(value: &Expr, read: impl FnOnce(&Expr) -> Expr) -> Expr {
-    plan!(
-        "[value].map(one, read)[0]",
-        value,
-        read = read(&plan!("one"))
-    )
+pub fn once(value: Expr, read: impl FnOnce(&Expr) -> Expr) -> Expr {
+    let (list, read) = (tree::list(vec![value]), read(&plan!("one")));
+    plan!("list.map(one, read)[0]", list, read)
 }
 
 /// Returns true if an expression is certainly a list.

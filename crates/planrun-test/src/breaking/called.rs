@@ -168,13 +168,13 @@ impl Both<'_> {
 
     /// Reports changed constraints of the arguments and the result that types do not express.
     fn constraints(&self, changes: &mut Changes<'_>) {
-        let changed = |schema: fn(&Signature) -> Option<&Arc<Contract>>| {
+        let between = |schema: fn(&Signature) -> Option<&Arc<Contract>>| {
             let both = schema(&self.was.signature).zip(schema(&self.is.signature));
             both.map_or_else(Vec::new, |(before, after)| {
                 changed(before.schema(), after.schema())
             })
         };
-        for change in changed(|signature| signature.input_schema.as_ref()) {
+        for change in between(|signature| signature.input_schema.as_ref()) {
             let kind = if change.is_looser {
                 &kind::TOOL_ARGUMENTS_WIDENED
             } else {
@@ -182,7 +182,7 @@ impl Both<'_> {
             };
             self.note(changes, kind, [&change.path, "arguments"], &change.text);
         }
-        for change in changed(|signature| signature.output_schema.as_ref()) {
+        for change in between(|signature| signature.output_schema.as_ref()) {
             let kind = if change.is_tighter {
                 &kind::TOOL_RESULT_NARROWED
             } else {

@@ -104,7 +104,7 @@ fn of_dot(name: &str, dot: Expr) -> Result<Output, String> {
             kind => tree::not(tree::expr(kind)),
         },
         "add" if last_method(&dot).is_none() => added(&dot),
-        "add" => once(&dot, added),
+        "add" => once(dot, added),
         "tostring" => text_of(dot),
         "tojson" => plan!("json(dot)", dot),
         "tonumber" => plan!("double(dot)", dot),

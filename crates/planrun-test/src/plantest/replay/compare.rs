@@ -293,24 +293,22 @@ impl Comparison<'_> {
             return;
         }
         let mut unanswered = self.replayed.played.unanswered.iter();
-        let finding = match unanswered.find(|call| call.path == *path) {
-            Some(call) => {
-                let message = format!(
-                    "`{path}` calls `{}`, which the original run did not do there, so there is no answer for it",
-                    call.signature.path()
-                );
-                let step = self.replayed.history.steps.get(path);
-                let attempt = step.and_then(|step| step.attempts.first());
-                let sensitive = attempt.map_or(&[][..], |attempt| &attempt.sensitive);
-                let arguments = self.redaction.value(&call.arguments, sensitive);
-                let finding = self.finding(path, message);
-                let finding = finding.note(format!("it is called with {arguments}"));
-                finding.help("differences that follow from this are not reported")
-            }
-            None => {
-                let message = format!("`{path}` is new: the original run has no such step");
-                self.finding(path, message)
-            }
+        let called = unanswered.find(|call| call.path == *path);
+        let finding = if let Some(call) = called {
+            let message = format!(
+                "`{path}` calls `{}`, which the original run did not do there, so there is no answer for it",
+                call.signature.path()
+            );
+            let step = self.replayed.history.steps.get(path);
+            let attempt = step.and_then(|step| step.attempts.first());
+            let sensitive = attempt.map_or(&[][..], |attempt| &attempt.sensitive);
+            let arguments = self.redaction.value(&call.arguments, sensitive);
+            let finding = self.finding(path, message);
+            let finding = finding.note(format!("it is called with {arguments}"));
+            finding.help("differences that follow from this are not reported")
+        } else {
+            let message = format!("`{path}` is new: the original run has no such step");
+            self.finding(path, message)
         };
         self.add(Kind::New, path, finding);
     }
