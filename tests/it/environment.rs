@@ -67,26 +67,6 @@ fn a_check_and_mocks_do_not_need_them() {
     );
 }
 
-/// What a check says must not depend on the machine on which it runs.
-#[test]
-fn variables_that_are_not_listed_are_reported_even_if_they_are_not_set() {
-    let app = DESK.replace("${DESK_URL}", "${DESK_URL:http://127.0.0.1:9}");
-    let folder = folder([
-        ("apps/desk.yaml", app.as_str()),
-        ("planrun.yaml", "apps: [apps/*.yaml]\nenv: [DESK_TOKEN]\n"),
-        ("p.plan", PLAN),
-    ]);
-    let why = "[config-variable]: DESK_URL is read from the environment, but `env` in planrun.yaml does not list it";
-    let check = bare(&folder, ["check", "--format", "short"]).variable("DESK_TOKEN", "t");
-    let unset = check.run();
-    assert_eq!(unset.status, 0, "{unset:?}");
-    assert!(unset.stdout.contains(&format!("warning{why}")), "{unset:?}");
-    let check = bare(&folder, ["check", "--format", "short"]).variable("DESK_TOKEN", "t");
-    let set = check.variable("DESK_URL", "http://127.0.0.1:9").run();
-    assert_eq!(set.status, 1, "{set:?}");
-    assert!(set.stdout.contains(&format!("error{why}")), "{set:?}");
-}
-
 #[test]
 fn a_run_is_refused_before_it_begins() {
     let folder = project();

@@ -751,7 +751,7 @@ fn f1_an_unknown_outcome_is_asked_about_with_what_was_sent_and_why() {
         "  to be filled in\n",
         "  │ happened: bool\n",
         "  │ value: { id: string }\n",
-        "  answer: planrun runs answer r1 'paid={\"happened\": true, \"value\": <{ id: string }>}' --resume\n",
+        "  answer: planrun runs answer r1 'paid={\"happened\": <true | false>, \"value\": <{ id: string }>}' --resume\n",
     ] {
         assert!(printed.contains(line), "{line}: {printed}");
     }

@@ -149,8 +149,8 @@ fn safe_fixes_of_arms_messages_and_forms_lead_to_a_clean_check() {
          e.message\n }\n reply a.name\n}",
         "plan p(id: string) -> string {\n fail tool.bad id + \"!\" when id == \"\"\n reply id\n}",
         "plan p(id: string) -> string {\n fail tool.bad (id)\n}",
-        "plan p(k: \"a\" | \"b\") -> string {\n step c = match k {\n \"a\" => crm.find(id: k)\n recover tool.none => \
-         null,\n \"b\" => null,\n }\n reply c?.name ?? \"\"\n}",
+        "plan p(k: \"a\" | \"b\") -> string {\n step c = match k {\n   \"a\" => crm.find(id: k)\n     recover tool.none => \
+         null,\n   \"b\" => null,\n }\n reply c?.name ?? \"\"\n}",
         "plan p(k: \"a\" | \"b\") -> any {\n step c = match k {\n \"a\" => race { x: crm.find(id: k), y: crm.find(id: \
          \"b\") },\n \"b\" => wait 5s,\n }\n reply c\n}",
         "plan p(k: bool, xs: string[]) -> any {\n step c = match k {\n true => each x in xs max 9 { step f = \

@@ -318,8 +318,8 @@ fn a_run_that_waits_for_a_signal_tells_how_to_send_it() {
 fn a_run_that_waits_for_a_task_tells_what_can_move_it() {
     let plan = |external: &str, wait: &str| {
         format!(
-            "plan p() {{\n    task work \"Work\" statuses [open, ready] {external}\n    \
-             step moved = wait for work is ready{wait}\n}}\n"
+            "plan p(go: bool = false) {{\n    task work \"Work\" statuses [open, ready] {external}\n    \
+             if go {{\n        set work ready\n    }}\n    step moved = wait for work is ready{wait}\n}}\n"
         )
     };
     let folder = folder([

@@ -98,7 +98,7 @@ async fn a_run_that_waits_for_an_event_is_no_error_and_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_that_panics_has_stopped_and_can_be_resumed() {
+async fn a_tool_that_panics_fails_its_step_and_the_server_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let is_mended = Arc::new(AtomicBool::new(false));
     let mended = is_mended.clone();
@@ -119,9 +119,6 @@ async fn a_run_that_panics_has_stopped_and_can_be_resumed() {
     let (text, is_error) = client.call_text("read", json!({ "plan": plan })).await;
     assert!(is_error && text.contains("has panicked"), "{text}");
     is_mended.store(true, Ordering::Relaxed);
-    let run = text.split([' ', ':']).nth(1).unwrap();
-    let (text, is_error) = client
-        .call_text("runs", json!({ "id": run, "wait_s": 20 }))
-        .await;
+    let (text, is_error) = client.call_text("read", json!({ "plan": plan })).await;
     assert!(!is_error && text.contains("\"reply\":1"), "{text}");
 }

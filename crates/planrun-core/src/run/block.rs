@@ -11,7 +11,7 @@ use planrun_lang::value::{Key, Value, counted};
 
 use super::agenda::{End, Next};
 use super::context::Context;
-use super::frame::{Ending, FrameId, NodeRef, Owner, Role};
+use super::frame::{Ending, FrameId, Microseconds, NodeRef, Owner, Role};
 use super::program::Program;
 use super::reached::Reached;
 use super::tree::width;
@@ -54,8 +54,8 @@ pub(super) struct RaceState {
     names: Vec<Arc<str>>,
     running: usize,
     winner: Option<(usize, Value)>,
-    /// In the order in which the branches have failed.
-    failures: Vec<Arc<StepError>>,
+    /// With the times of the failures, and the branches.
+    failures: Vec<(Microseconds, usize, Arc<StepError>)>,
 }
 
 /// The running steps that hold other steps.
@@ -367,6 +367,7 @@ impl Blocks {
         outcome: Result<(), Ending>,
     ) {
         let value = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
+        let now = ctx.outbox.elapsed();
         let Some(BlockState::Race(state)) = self.blocks.get_mut(&at) else {
             return self.cancelled(ctx, at);
         };
@@ -377,7 +378,7 @@ impl Blocks {
                 state.winner = Some((index, value));
                 won = true;
             }
-            Err(Ending::Failed(error)) => state.failures.push(error),
+            Err(Ending::Failed(error)) => state.failures.push((now, index, error)),
             Ok(()) | Err(Ending::Cancelled) => {}
         }
         if won {
@@ -400,7 +401,10 @@ impl Blocks {
             ctx.tree.record_mut(at).details_mut().winner = Some(name);
             return ctx.complete(at, value);
         }
-        match state.failures.split_last() {
+        // Of failures at the same time, that of the last branch counts.
+        state.failures.sort_by_key(|(at, index, _)| (*at, *index));
+        let failures = state.failures.iter().map(|(_, _, error)| error.clone());
+        match failures.collect::<Vec<_>>().split_last() {
             Some((last, others)) => {
                 let error = with_others(last, others);
                 self.inner_failed(ctx, at, &Arc::new(error));

@@ -70,6 +70,11 @@ impl InFlight {
         self.stopping.remove(&call);
     }
 
+    /// Leaves the attempts that are still in flight to their peers, which a later process reattaches to.
+    pub(super) fn leave(&mut self) {
+        self.attempts.clear();
+    }
+
     /// Returns true if an attempt at an effect was told to stop and has not ended.
     pub(super) fn is_stopping(&self) -> bool {
         !self.stopping.is_empty()

@@ -470,6 +470,7 @@ impl<'a> Driver<'a> {
         }
         // Nothing is received any more, so release the senders that wait for room.
         self.in_flight.receiver.close();
+        self.in_flight.leave();
         self.read_clocks();
         let mut commands = Vec::new();
         let mut inputs = self.inputs.iter();

@@ -67,7 +67,7 @@ fn servers(
         }
     };
     let asked = replace_editor_variables(&mut node, (host, root), found);
-    let mut filled = variables::fill_in(&mut node, host, |_, _, _| None, found);
+    let mut filled = variables::fill_in(&mut node, host, |_, _| None, found);
     filled.extend(asked);
     let reader = ServerReader {
         host,

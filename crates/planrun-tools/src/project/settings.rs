@@ -105,7 +105,7 @@ pub(super) fn read(
     if node.content == Content::Null {
         return Ok(Read::default());
     }
-    let filled = variables::fill_in(&mut node, host, |_, _, _| None, found);
+    let filled = variables::fill_in(&mut node, host, |_, _| None, found);
     let section = section("planrun.yaml", &node, &KEYS, found)?;
     warn_reserved_keys(&node, found);
     let part = |name: &str| section.get(name);

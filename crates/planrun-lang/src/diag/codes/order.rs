@@ -21,7 +21,7 @@ codes! {
     error PARALLEL_WRITE = "parallel-write";
     warning TOO_WIDE = "too-wide";
     warning PARALLEL_SET = "parallel-set";
-    warning SHARED_SIGNAL = "shared-signal";
+    note SHARED_SIGNAL = "shared-signal";
     warning WHEN_AFTER_CONFIRM = "when-after-confirm";
     note COMPLEMENTARY_GUARDS = "complementary-guards";
     optional_note COULD_RUN_TOGETHER = "could-run-together";

@@ -178,20 +178,12 @@ fn fill_in(
     found: &Mistakes,
 ) -> Vec<Variable> {
     let places = access::places(node);
-    let refusal = |name: &str, default: Option<&str>, span: Span| {
+    let refusal = |name: &str, span: Span| {
         if !places.contains(&span) {
             return Some(misplaced(name, span));
         }
-        if listed.contains(name) {
-            return None;
-        }
-        let is_set = host.variable(name).is_some();
-        let mut finding = (is_set || default.is_some()).then(|| not_listed(name, span))?;
-        if !is_set {
-            // Here the default applies, but where the variable is set, every run is refused.
-            finding.severity = Severity::Warning;
-        }
-        Some(finding)
+        let unlisted = host.variable(name).is_some() && !listed.contains(name);
+        unlisted.then(|| not_listed(name, span))
     };
     variables::fill_in(node, host, refusal, found)
 }

@@ -35,13 +35,13 @@ pub(crate) fn unset_in(node: &Node, filled: &[Variable]) -> Option<Arc<str>> {
 pub(crate) fn fill_in(
     node: &mut Node,
     host: &dyn Host,
-    refusal: impl Fn(&str, Option<&str>, Span) -> Option<Diagnostic>,
+    refusal: impl Fn(&str, Span) -> Option<Diagnostic>,
     found: &Mistakes,
 ) -> Vec<Variable> {
     let mut from_outside = Vec::new();
     node.rewrite(&mut |text, span| {
         filled(text, |name, default| {
-            if let Some(refused) = refusal(name, default, span) {
+            if let Some(refused) = refusal(name, span) {
                 found.push(refused);
                 return default.unwrap_or_default().to_owned();
             }

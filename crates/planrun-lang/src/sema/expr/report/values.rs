@@ -100,14 +100,11 @@ fn literal_edits(node: &Node, expected: &Type, span: Span) -> Option<Vec<Edit>> 
     let text = expect::constant_text(node)?;
     match expected {
         Type::Timestamp => parse_timestamp(text).map(|_| wrapped(span, "timestamp(", ")")),
-        Type::Duration => is_duration(text).then(|| {
-            // An escaped text, or one in triple quotes, is converted as a whole.
-            if span.len() == text.len() + 2 {
-                vec![Edit::new(span, text)]
-            } else {
-                wrapped(span, "duration(", ")")
-            }
-        }),
+        // An escaped text, or one in triple quotes, is converted as a whole, and so is one that is no literal: `1.5h`.
+        Type::Duration if span.len() == text.len() + 2 && is_duration(text) => {
+            Some(vec![Edit::new(span, text)])
+        }
+        Type::Duration => parse_duration(text).map(|_| wrapped(span, "duration(", ")")),
         _ => None,
     }
 }
@@ -129,7 +126,10 @@ fn as_literal(value: &Value, expected: &Type) -> Option<String> {
             Some(format!("write it with its unit, such as `{seconds}s`"))
         }
         (Type::Duration, Value::String(text)) => {
-            parse_duration(text).map(|_| format!("write it without quotes: `{text}`"))
+            parse_duration(text).map(|_| match is_duration(text) {
+                true => format!("write it without quotes: `{text}`"),
+                false => format!("write `duration(\"{text}\")`"),
+            })
         }
         (Type::Timestamp, Value::String(text)) => Some(match parse_timestamp(text) {
             Some(_) => format!("write `timestamp(\"{text}\")`"),
