@@ -1,5 +1,6 @@
 //! Programs that embed the library: with tools and askers of their own, and with futures that they drop early.
 
+use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -54,7 +55,7 @@ async fn end(run: Run) -> (RunState, String) {
     let mut error = outcome.error.as_deref();
     let mut text = String::new();
     while let Some(StepError { class, message, .. }) = error {
-        text.push_str(&format!("{class}: {message}\n"));
+        let _ = writeln!(text, "{class}: {message}");
         error = error.and_then(|error| error.cause.as_deref());
     }
     (outcome.state, text)

@@ -12,10 +12,10 @@ const PAY: &str =
 /// Returns a project with a tool whose first call has no answer.
 fn bank() -> (TicketProject, Arc<AtomicUsize>) {
     let (folder, calls) = (tempfile::tempdir().unwrap(), Arc::<AtomicUsize>::default());
-    let made = calls.clone();
+    let count = calls.clone();
     let pay = tool::from_fn(
         "tool bank.pay(cents: int) -> int effect",
-        move |_: Json| match made.fetch_add(1, Ordering::Relaxed) {
+        move |_: Json| match count.fetch_add(1, Ordering::Relaxed) {
             0 => {
                 let class = ErrorClass::Transient(Transient::Timeout);
                 Err(CallError::new(class, "no answer", Sent::Maybe))

@@ -88,6 +88,10 @@ pub fn simulate(setting: &Setting<'_>, seed: u64) -> Result<Simulated, String> {
 }
 
 /// A run, and the world that it is in.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent fact of the run"
+)]
 pub(super) struct World<'a> {
     setting: &'a Setting<'a>,
     /// As the latest patch has left it.

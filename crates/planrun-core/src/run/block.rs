@@ -11,7 +11,7 @@ use planrun_lang::value::{Key, Value, counted};
 
 use super::agenda::{End, Next};
 use super::context::Context;
-use super::frame::{Ending, FrameId, Microseconds, NodeRef, Owner, Role};
+use super::frame::{Ending, FrameId, NodeRef, Owner, Role};
 use super::program::Program;
 use super::reached::Reached;
 use super::tree::width;
@@ -54,8 +54,7 @@ pub(super) struct RaceState {
     names: Vec<Arc<str>>,
     running: usize,
     winner: Option<(usize, Value)>,
-    /// With the times of the failures, and the branches.
-    failures: Vec<(Microseconds, usize, Arc<StepError>)>,
+    failures: Vec<Option<Arc<StepError>>>,
 }
 
 /// The running steps that hold other steps.
@@ -239,7 +238,7 @@ impl Blocks {
             names,
             running: branches.len(),
             winner: None,
-            failures: Vec::new(),
+            failures: vec![None; branches.len()],
         };
         self.blocks.insert(at, BlockState::Race(state));
         for (index, (_, body)) in branches.iter().enumerate() {
@@ -367,7 +366,6 @@ impl Blocks {
         outcome: Result<(), Ending>,
     ) {
         let value = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
-        let now = ctx.outbox.elapsed();
         let Some(BlockState::Race(state)) = self.blocks.get_mut(&at) else {
             return self.cancelled(ctx, at);
         };
@@ -378,7 +376,7 @@ impl Blocks {
                 state.winner = Some((index, value));
                 won = true;
             }
-            Err(Ending::Failed(error)) => state.failures.push((now, index, error)),
+            Err(Ending::Failed(error)) => state.failures[index] = Some(error),
             Ok(()) | Err(Ending::Cancelled) => {}
         }
         if won {
@@ -401,10 +399,8 @@ impl Blocks {
             ctx.tree.record_mut(at).details_mut().winner = Some(name);
             return ctx.complete(at, value);
         }
-        // Of failures at the same time, that of the last branch counts.
-        state.failures.sort_by_key(|(at, index, _)| (*at, *index));
-        let failures = state.failures.iter().map(|(_, _, error)| error.clone());
-        match failures.collect::<Vec<_>>().split_last() {
+        let failures = state.failures.iter().flatten().cloned().collect::<Vec<_>>();
+        match failures.split_last() {
             Some((last, others)) => {
                 let error = with_others(last, others);
                 self.inner_failed(ctx, at, &Arc::new(error));
@@ -581,7 +577,7 @@ fn result_value(outcome: Result<Value, &Arc<StepError>>) -> Value {
     Value::Map(Arc::new(map))
 }
 
-/// Returns the last failure of a race, with the failures of the other branches in its message.
+/// Returns the failure of the last branch of a race, with the failures of the other branches in its message.
 fn with_others(last: &Arc<StepError>, others: &[Arc<StepError>]) -> StepError {
     let mut message = last.message.to_string();
     for other in others {

@@ -379,7 +379,7 @@ impl Context {
     /// Takes a retried step out of the count, so that it counts once.
     pub(super) fn counts_once(&mut self, at: NodeRef) {
         each_scope_around(&mut self.tree, at.0, |scope| {
-            scope.steps = scope.steps.saturating_sub(1)
+            scope.steps = scope.steps.saturating_sub(1);
         });
     }
 

@@ -65,7 +65,7 @@ impl Slots {
     /// Releases the slot of a call in a frame, and wakes the first call that can use it.
     pub(in crate::run) fn give(&mut self, ctx: &mut Context, frame: FrameId) {
         each_scope_around(&mut ctx.tree, frame, |scope| {
-            scope.in_use = scope.in_use.saturating_sub(1)
+            scope.in_use = scope.in_use.saturating_sub(1);
         });
         self.wake_next(ctx);
     }

@@ -110,16 +110,14 @@ pub(super) fn format_time(
         return Err(Failure::argument(message));
     }
     let zone = zone.map_or(Ok(TimeZone::UTC), time_zone)?;
-    let broken_down = match Timestamp::from_nanosecond(time) {
-        Ok(known) => BrokenDownTime::from(&known.to_zoned(zone)),
+    let broken_down = if let Ok(known) = Timestamp::from_nanosecond(time) {
+        BrokenDownTime::from(&known.to_zoned(zone))
+    } else {
         // The last day of the year 9999, at which the database has ended.
-        Err(_) => {
-            let offset = offset_at(time, &zone);
-            let mut local =
-                BrokenDownTime::from(civil(time + i128::from(offset.seconds()) * SECOND));
-            local.set_offset(Some(offset));
-            local
-        }
+        let offset = offset_at(time, &zone);
+        let mut local = BrokenDownTime::from(civil(time + i128::from(offset.seconds()) * SECOND));
+        local.set_offset(Some(offset));
+        local
     };
     broken_down
         .to_string(pattern)

@@ -60,9 +60,9 @@ pub(super) fn check_method_link(
         if let Some(link) = foreign_method(checker, walk, name, arguments, span) {
             return link;
         }
-        let types: Vec<Type> = all.iter().map(|typed| typed.ty.clone()).collect();
+        let given: Vec<Type> = all.iter().map(|argument| argument.ty.clone()).collect();
         let place = walk.span_before();
-        let on_time = |found| report::on_time(found, function, &types, place);
+        let on_time = |found| report::on_time(found, function, &given, place);
         checker.diagnostics.extend(refused.into_iter().map(on_time));
     }
     walk.ty = ty;

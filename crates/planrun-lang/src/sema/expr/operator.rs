@@ -320,7 +320,15 @@ fn compared_with_null(
         ast::BinaryOp::NotEqual => true,
         _ => return,
     };
-    if is_conditional(checker, value) {
+    // `?.` says that the value may be absent, and a condition around it may have excluded that already.
+    let is_safe = |link: &ast::Link| match &link.kind {
+        ast::LinkKind::Field { safe, .. }
+        | ast::LinkKind::Index { safe, .. }
+        | ast::LinkKind::Call { safe, .. } => *safe,
+    };
+    let is_optional =
+        matches!(&value.kind, ast::ExprKind::Path { links, .. } if links.iter().any(is_safe));
+    if is_optional || is_conditional(checker, value) {
         return;
     }
     let unknown = |member: &Type| matches!(member, Type::Any | Type::Invalid | Type::Never);

@@ -125,12 +125,13 @@ fn as_literal(value: &Value, expected: &Type) -> Option<String> {
         (Type::Duration, Value::Int(seconds)) => {
             Some(format!("write it with its unit, such as `{seconds}s`"))
         }
-        (Type::Duration, Value::String(text)) => {
-            parse_duration(text).map(|_| match is_duration(text) {
-                true => format!("write it without quotes: `{text}`"),
-                false => format!("write `duration(\"{text}\")`"),
-            })
-        }
+        (Type::Duration, Value::String(text)) => parse_duration(text).map(|_| {
+            if is_duration(text) {
+                format!("write it without quotes: `{text}`")
+            } else {
+                format!("write `duration(\"{text}\")`")
+            }
+        }),
         (Type::Timestamp, Value::String(text)) => Some(match parse_timestamp(text) {
             Some(_) => format!("write `timestamp(\"{text}\")`"),
             None => {
