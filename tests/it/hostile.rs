@@ -185,7 +185,7 @@ fn f10_a_second_signal_ends_what_a_run_has_started() {
                 .args([signal, &child.id().to_string()])
                 .status();
             assert!(sent.unwrap().success());
-            std::thread::sleep(Duration::from_millis(200));
+            std::thread::sleep(Duration::from_millis(600));
         }
         assert_eq!(child.wait().unwrap().code(), Some(130), "{signals:?}");
         std::thread::sleep(Duration::from_millis(3300).saturating_sub(begun.elapsed()));
