@@ -80,7 +80,7 @@ impl Server {
     pub fn new(mode: Arc<PlanMode>) -> Self {
         Self {
             seal: Arc::new(Seal::of(mode.planrun())),
-            changes: mode.changes(),
+            changes: mode.listing().changes(),
             mode,
             followed: Arc::default(),
             closed: CancellationToken::new(),
@@ -92,7 +92,7 @@ impl Server {
         Self {
             mode: self.mode.clone(),
             seal: self.seal.clone(),
-            changes: self.mode.changes(),
+            changes: self.mode.listing().changes(),
             followed: Arc::default(),
             closed: self.closed.clone(),
         }
@@ -167,8 +167,8 @@ impl ServerHandler for Server {
     async fn list_tools(&self, _: Option<Page>, context: Context) -> Reply<ListToolsResult> {
         let has_panel = app::is_supported(&context);
         let tools = blocking(&self.mode, |mode| {
-            mode.check_for_changes();
-            mode.tools()
+            mode.listing().check_for_changes();
+            mode.listing().tools()
         });
         let tools = tools.await.into_iter();
         let tools = tools.map(|definition| tool(definition, has_panel));
@@ -285,7 +285,7 @@ impl ServerHandler for Server {
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let (mode, followed, peer) = (self.mode.clone(), self.followed.clone(), context.peer);
         let mut changes = self.changes.clone();
-        blocking(&mode, |mode| mode.check_for_changes()).await;
+        blocking(&mode, |mode| mode.listing().check_for_changes()).await;
         tokio::spawn(async move {
             while let Some(update) = next_changes(&mode, &mut changes, &followed).await {
                 if peer.is_transport_closed() {
@@ -325,7 +325,7 @@ impl ServerHandler for Server {
                 // A run that no longer exists cannot grow.
                 let _ = followed.follow(mode.planrun(), uri);
             }
-            mode.check_for_changes();
+            mode.listing().check_for_changes();
             followed
         });
         let followed = Arc::new(Mutex::new(begun.await));
@@ -372,7 +372,7 @@ async fn next_changes(
     }
     let followed = followed.clone();
     let checked = blocking(mode, move |mode| {
-        mode.check_for_changes();
+        mode.listing().check_for_changes();
         followed.lock().grown(mode.planrun())
     });
     let runs = checked.await;

@@ -7,6 +7,7 @@ mod approval;
 mod arguments;
 mod definitions;
 mod driving;
+mod listing;
 mod questions;
 mod reply;
 mod run;
@@ -18,24 +19,21 @@ mod snapshot;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use planrun_lang::diag::closest;
 use planrun_lang::diag::render::visible_line;
 use planrun_runs::runs::{Error, Planrun};
 use planrun_tools::tools::ServerPool;
 use serde_json::{Map, Value as Json};
-use tokio::sync::watch;
 
 pub use approval::approval;
 pub use definitions::{Definition, Hints, INSTRUCTIONS, definitions};
 
 use self::arguments::Arguments;
 use self::driving::DrivenRuns;
+pub use self::listing::Listing;
 pub use self::questions::AskedQuestion;
 pub use self::reply::Reply;
 pub use self::save::SaveError;
-use self::saved::is_tool_name;
-use self::snapshot::Snapshot;
 use crate::asking::{AskOutcome, Client, PendingQuestion};
 use crate::blocking::blocking;
 use crate::page::{Answers, Pages};
@@ -43,8 +41,6 @@ use crate::tokens::cut;
 
 /// Maximum time that a call waits for a run.
 pub const MAX_WAIT: Duration = Duration::from_secs(45);
-/// Maximum number of saved plans that are tools. The others are found by `search` and run by their names.
-const MAX_PLAN_TOOLS: usize = 40;
 
 /// The operations of models on the plans of one project.
 pub struct PlanMode {
@@ -53,11 +49,7 @@ pub struct PlanMode {
     pages: Arc<Pages>,
     /// The servers that runs call.
     pool: Arc<ServerPool>,
-    /// The project's tools and plans as they were last read.
-    snapshot: Mutex<Option<Arc<Snapshot>>>,
-    /// The list of tools as it was last checked, and the sender that signals changes of it.
-    listed: Mutex<Option<Vec<Definition>>>,
-    changed: watch::Sender<()>,
+    listing: Listing,
 }
 
 /// A call of a tool.
@@ -75,11 +67,9 @@ impl PlanMode {
         Arc::new_cyclic(|mode: &Weak<Self>| Self {
             driven: DrivenRuns::new(planrun.clone()),
             pages: Pages::new(mode.clone(), planrun.host().clone()),
+            listing: Listing::new(planrun.clone()),
             planrun,
             pool,
-            snapshot: Mutex::default(),
-            listed: Mutex::default(),
-            changed: watch::Sender::new(()),
         })
     }
 
@@ -87,40 +77,15 @@ impl PlanMode {
         &self.planrun
     }
 
+    /// Returns the tools and plans that models are shown.
+    pub fn listing(&self) -> &Listing {
+        &self.listing
+    }
+
     /// Suspends running runs and disconnects from the servers that they have called. The runs can be resumed later.
     pub async fn close(&self) {
         self.driven.close().await;
         self.pool.close().await;
-    }
-
-    /// Returns a receiver that signals each change of the list of tools.
-    pub fn changes(&self) -> watch::Receiver<()> {
-        self.changed.subscribe()
-    }
-
-    /// Checks whether the list of tools has changed, for instance because a plan file was written or deleted.
-    pub fn check_for_changes(&self) {
-        let mut listed = self.listed.lock();
-        let before = listed.replace(self.tools());
-        if before.is_some() && before != *listed {
-            self.changed.send_replace(());
-        }
-    }
-
-    /// Returns the tools for a model: the six fixed ones, followed by the saved plans by name.
-    pub fn tools(&self) -> Vec<Definition> {
-        let own = definitions();
-        let is_own = |name: &str| own.iter().any(|one| one.name == name);
-        let Ok(snapshot) = self.snapshot() else {
-            return own.into();
-        };
-        let plans = snapshot.saved.contracts();
-        let plans: Vec<Definition> = plans
-            .filter(|plan| is_tool_name(&plan.name) && !is_own(&plan.name))
-            .take(MAX_PLAN_TOOLS)
-            .map(|plan| definitions::of_plan(plan))
-            .collect();
-        own.into_iter().chain(plans).collect()
     }
 
     /// Answers a call.
@@ -130,7 +95,7 @@ impl PlanMode {
             arguments,
             client,
         } = call;
-        blocking(self, |mode| mode.check_for_changes()).await;
+        blocking(self, |mode| mode.listing.check_for_changes()).await;
         let mut arguments = Arguments::new(arguments);
         let reply = match tool {
             "search" => blocking(self, move |mode| mode.search(&mut arguments)).await,
@@ -150,7 +115,7 @@ impl PlanMode {
         let limit: Option<usize> = arguments.optional("limit")?;
         arguments.done()?;
         let limit = limit.unwrap_or(10);
-        let snapshot = self.snapshot()?;
+        let snapshot = self.listing.snapshot()?;
         let text = snapshot.index.search(&query, namespace.as_deref(), limit);
         Ok(Reply::text(text))
     }
@@ -159,26 +124,9 @@ impl PlanMode {
         let names: Vec<String> = arguments.required("names")?;
         let full: Option<bool> = arguments.optional("full")?;
         arguments.done()?;
-        let snapshot = self.snapshot()?;
+        let snapshot = self.listing.snapshot()?;
         let text = snapshot.index.describe(&names, full.unwrap_or_default());
         Ok(Reply::text(text))
-    }
-
-    /// Returns the project's tools and plans according to its current files.
-    fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
-        let mut known = self.snapshot.lock();
-        let is_current = |known: &&Arc<Snapshot>| known.is_current(&self.planrun);
-        if let Some(current) = known.as_ref().filter(is_current) {
-            return Ok(current.clone());
-        }
-        let snapshot = Arc::new(Snapshot::of(&self.planrun)?);
-        *known = Some(snapshot.clone());
-        Ok(snapshot)
-    }
-
-    /// Discards the snapshot, so that the project is read again on the next use.
-    fn forget(&self) {
-        *self.snapshot.lock() = None;
     }
 
     /// Answers a call of a tool that is not one of the six: a saved plan, or a tool that only plans can call.
@@ -190,7 +138,7 @@ impl PlanMode {
     ) -> Result<Reply, Reply> {
         let own = name.to_owned();
         let is_saved = blocking(self, move |mode| {
-            Ok::<_, Error>(mode.snapshot()?.saved.text(&own).is_some())
+            Ok::<_, Error>(mode.listing.snapshot()?.saved.text(&own).is_some())
         });
         if is_saved.await? {
             let plan = format!("{}{name}", saved::PREFIX);

@@ -187,12 +187,17 @@ impl PlanMode {
     /// the model that describes what is wrong.
     pub fn checked(&self, text: &str) -> Result<CheckedPlan, Reply> {
         let text = match text.trim().strip_prefix(PREFIX) {
-            Some(name) => self.snapshot()?.saved.text(name.trim()).ok_or_else(|| {
-                let name = visible_line(name);
-                Reply::Failed(format!(
-                    "Nothing was called: there is no saved plan `{name}`; `search` finds them."
-                ))
-            })?,
+            Some(name) => self
+                .listing
+                .snapshot()?
+                .saved
+                .text(name.trim())
+                .ok_or_else(|| {
+                    let name = visible_line(name);
+                    Reply::Failed(format!(
+                        "Nothing was called: there is no saved plan `{name}`; `search` finds them."
+                    ))
+                })?,
             None if text.len() > MAX_PLAN_BYTES => {
                 let (given, most) = (text.len().div_ceil(1024), MAX_PLAN_BYTES / 1024);
                 return Err(Reply::Failed(format!(

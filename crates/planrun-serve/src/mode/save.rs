@@ -89,8 +89,8 @@ impl PlanMode {
                 )));
             }
         }
-        self.forget();
-        self.check_for_changes();
+        self.listing.forget();
+        self.listing.check_for_changes();
         Ok(format!("{FOLDER}/{name}.{EXTENSION}"))
     }
 }

@@ -129,7 +129,7 @@ pub(super) fn format_time(
 
 /// Returns the place of the first clause in a pattern that does not exist for timestamps.
 pub(super) fn unknown_time_clause(pattern: &str) -> Option<Range<usize>> {
-    let sample = BrokenDownTime::from(&Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC));
+    let sample = BrokenDownTime::from(&Timestamp::default().to_zoned(TimeZone::UTC));
     let mut from = 0;
     while let Some(at) = pattern.get(from..)?.find('%') {
         let start = from + at;

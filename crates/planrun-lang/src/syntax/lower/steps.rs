@@ -4,7 +4,7 @@ use super::clauses::{Attributes, add_clause, lower_clauses, read_attributes};
 use super::expressions::{SeenNames, lower_arguments, next_expression};
 use super::patterns::next_pattern;
 use super::statements::{damaged_head, next_block};
-use super::strays::{lower_arm, optional_field, optional_message};
+use super::strays::{block_in_arm, optional_field, optional_message, with_clauses};
 use super::type_expressions::next_type;
 use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name};
 use crate::source::Span;
@@ -200,6 +200,36 @@ fn lower_match_body(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> StepBody 
     } else {
         StepBody::Error
     }
+}
+
+/// Lowers the arm of a `match` or `race`. A block, and a call with clauses, become a step of a `do`.
+fn lower_arm(cx: &mut Lowering<'_>, arm: &mut Children<'_>, kind: &str) -> ArmBody {
+    let Some(first) = arm.nodes.peek() else {
+        return lower_arm_body(cx, arm);
+    };
+    let place = cx.span(&first);
+    if !is_block(first.rule()) {
+        let body = lower_arm_body(cx, arm);
+        let clauses = lower_clauses(cx, arm, Vec::new());
+        return if clauses.is_empty() {
+            body
+        } else {
+            with_clauses(cx, body, place, clauses, kind)
+        };
+    }
+    arm.next();
+    let mut clauses = Vec::new();
+    let body = lower_step_body(cx, first, place, &mut clauses);
+    let clauses = lower_clauses(cx, arm, clauses);
+    block_in_arm(cx, cx.trim(place), body, clauses, kind)
+}
+
+/// Returns true for the blocks that only steps have.
+fn is_block(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::race_body | Rule::each_body | Rule::repeat_body | Rule::input_body | Rule::wait_body
+    )
 }
 
 /// Lowers the body of an arm of `match`, `race` or `recover`.

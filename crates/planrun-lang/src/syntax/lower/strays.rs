@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use super::clauses::lower_clauses;
 use super::expressions::{lower_expression, optional_expression};
-use super::steps::{lower_arm_body, lower_step_body};
 use super::{Children, Lowering, within};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
@@ -58,36 +56,25 @@ pub(super) fn optional_message(cx: &mut Lowering<'_>, parts: &mut Children<'_>) 
     ))
 }
 
-/// Lowers the arm of a `match` or `race`. A block, and a call with clauses, become a step of a `do`.
-pub(super) fn lower_arm(cx: &mut Lowering<'_>, arm: &mut Children<'_>, kind: &str) -> ArmBody {
-    let Some(first) = arm.nodes.peek() else {
-        return lower_arm_body(cx, arm);
-    };
-    let start = cx.span(&first);
-    if !is_stray(first.rule()) {
-        let body = lower_arm_body(cx, arm);
-        let clauses = lower_clauses(cx, arm, Vec::new());
-        return if clauses.is_empty() {
-            body
-        } else {
-            with_clauses(cx, body, start, clauses, kind)
-        };
-    }
-    arm.next();
-    let word = word_of(first.text());
-    let mut clauses = Vec::new();
-    let body = lower_step_body(cx, first, start, &mut clauses);
-    let clauses = lower_clauses(cx, arm, clauses);
-    let step = wrapped(cx, cx.trim(start), body, clauses);
+/// Reports a block that stands in an arm, and lowers it to a step of a `do`.
+pub(super) fn block_in_arm(
+    cx: &mut Lowering<'_>,
+    place: Span,
+    body: StepBody,
+    clauses: Vec<Clause>,
+    kind: &str,
+) -> ArmBody {
+    let start = place.start as usize;
+    let word = word_of(cx.text.get(place.range()).unwrap_or(""));
+    let step = wrapped(cx, place, body, clauses);
     let name = &step.name;
-    let from = start.start as usize;
     let help = format!(
         "an arm is a call, `do`, a value or `fail`: write `do {{ step {name} = {word} … yield {name} }}`"
     );
     cx.report(
         Diagnostic::new(
             &codes::UNEXPECTED_TOKEN,
-            Span::new(from, from + word.len()),
+            Span::new(start, start + word.len()),
             format!("`{word}` is not allowed in an arm of a `{kind}`"),
         )
         .help(help)
@@ -97,7 +84,7 @@ pub(super) fn lower_arm(cx: &mut Lowering<'_>, arm: &mut Children<'_>, kind: &st
 }
 
 /// Reports the clauses of an arm, and lowers its body with those that hold for a step in a block, too.
-fn with_clauses(
+pub(super) fn with_clauses(
     cx: &mut Lowering<'_>,
     body: ArmBody,
     place: Span,
@@ -246,13 +233,6 @@ fn is_movable(clause: &ClauseKind) -> bool {
         | ClauseKind::Undo(_)
         | ClauseKind::Error => false,
     }
-}
-
-fn is_stray(rule: Rule) -> bool {
-    matches!(
-        rule,
-        Rule::race_body | Rule::each_body | Rule::repeat_body | Rule::input_body | Rule::wait_body
-    )
 }
 
 /// Returns the keyword that a block begins with.
