@@ -124,7 +124,9 @@ impl Planrun {
         }
         let existing = options.id.clone().filter(|id| is_recorded(self, id));
         let ephemeral = options.ephemeral;
-        let mut job = self.job(plan, inputs, options)?;
+        let run = options.id.clone();
+        let run = run.unwrap_or_else(|| new_run_id(&**self.host()));
+        let mut job = new_job(plan, inputs, run, options)?;
         let missing = || job.missing().filter(|_| existing.is_none());
         if let Some(why) = job.obstacle().or_else(missing) {
             return Err(Error::Unusable(why));
@@ -158,32 +160,6 @@ impl Planrun {
             result: None,
             work: Work::Job(Box::new(job), Some(journal)),
         })
-    }
-
-    /// Returns the job of a new run.
-    fn job(&self, plan: &CheckedPlan, inputs: Inputs, options: RunOptions) -> Result<Job, Error> {
-        let run = options
-            .id
-            .clone()
-            .unwrap_or_else(|| new_run_id(&**self.host()));
-        let mut job = Job::new(plan, inputs, run);
-        if let Some(step) = &options.drive.until {
-            job.until = Some(Box::new(until_step(&job.program, step)?));
-        }
-        if let Some(base) = &options.base {
-            job.copies = Some(copies(base, &job.program, &options)?);
-            job.base = Some(PinnedBase {
-                run: base.run().to_owned(),
-                from: options.from.clone(),
-                repeats_effects: options.repeats_effects,
-            });
-        }
-        job.mock = options.mock;
-        job.max_steps = options.max_steps;
-        job.strict = options.strict;
-        job.approval = options.approval;
-        job.drive = options.drive;
-        Ok(job)
     }
 
     /// Resumes a run. If it has ended, [`Run::drive`] returns its outcome.
@@ -274,6 +250,33 @@ impl Planrun {
             work: Work::Job(Box::new(job), Some(recorded.journal)),
         })
     }
+}
+
+/// Returns the job of a new run.
+fn new_job(
+    plan: &CheckedPlan,
+    inputs: Inputs,
+    run: String,
+    options: RunOptions,
+) -> Result<Job, Error> {
+    let mut job = Job::new(plan, inputs, run);
+    if let Some(step) = &options.drive.until {
+        job.until = Some(Box::new(until_step(&job.program, step)?));
+    }
+    if let Some(base) = &options.base {
+        job.copies = Some(copies(base, &job.program, &options)?);
+        job.base = Some(PinnedBase {
+            run: base.run().to_owned(),
+            from: options.from.clone(),
+            repeats_effects: options.repeats_effects,
+        });
+    }
+    job.mock = options.mock;
+    job.max_steps = options.max_steps;
+    job.strict = options.strict;
+    job.approval = options.approval;
+    job.drive = options.drive;
+    Ok(job)
 }
 
 /// Pauses a run whose processes keep dying. Its events already record each death, so only its row in lists changes.
