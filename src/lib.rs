@@ -1,9 +1,9 @@
-//! A language and an engine for plans: checked before the run, run as a durable graph, tested in CI.
+//! A language and an engine for plans of tool calls: checked before they run, durable while they run, tested in CI.
 //!
 //! A plan states in which order tools are called, which people are asked, and what happens when a step fails. planrun
-//! checks a plan completely before it calls anything, runs it durably (a crash neither loses nor repeats a call), and
-//! lets people answer days later. This crate is the Rust interface; the program `planrun` is another client of the
-//! same service.
+//! checks a plan completely before it calls anything, runs it durably (after a crash, finished calls keep their
+//! results, and no effect is repeated blindly), and lets people answer days later. This crate is the Rust interface;
+//! the program `planrun` is another client of the same service.
 //!
 //! [`Planrun`] is a project: a folder with plans, an optional `planrun.yaml` that names tools, and the journal of its
 //! runs. One process can drive any number of runs at the same time, and a `Planrun` can be cloned into each task.

@@ -32,9 +32,9 @@
 //! unless it is certain that the first call had no effect ([`Sent`]). Pass tools to
 //! [`Planrun::with_tools`](crate::Planrun::with_tools).
 //!
-//! What a step with a `cache` clause has got from a tool is used only by calls of the same [`Tool`] value, since planrun
-//! does not know on whose behalf the tool is called. [`with_identity`] tells it, so that answers are also used by other
-//! programs that call the tool on the same behalf.
+//! A result that a step with a `cache` clause has stored is reused only by calls of the same [`Tool`] value, since
+//! planrun does not know on whose behalf the tool is called. If you state that with [`with_identity`], programs with
+//! the same identity share results.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -130,9 +130,9 @@ pub fn from_transport(
     })
 }
 
-/// Says on whose behalf, and at which address, a tool is called: a text that is the same for calls whose answers are the
-/// same. Cached answers are used by all programs whose tools of this name have the same identity. It replaces what the
-/// transport of the tool says itself. It is only stored as a keyed hash, so it may contain credentials.
+/// Sets the identity of a tool: a text that states on whose behalf, and at which address, it is called. Programs whose
+/// tools have the same name and the same identity share cached results. The identity replaces the one that the
+/// transport of the tool reports. Only a keyed hash of it is stored, so it may contain credentials.
 ///
 /// ```
 /// use planrun::tool::{self, CallError};

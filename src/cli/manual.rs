@@ -19,12 +19,8 @@ pub fn commands() -> String {
         .filter(|command| !command.is_hide_set() && command.get_name() != "help")
     {
         section(&mut text, command, command.get_name());
-        // The nested commands of a command that can also be used alone. Pure groups of commands are described by
-        // their help.
-        let is_command = command.is_args_conflicts_with_subcommands_set();
-        let nested = command
-            .get_subcommands()
-            .filter(|inner| is_command && inner.get_name() != "help");
+        let nested = command.get_subcommands();
+        let nested = nested.filter(|inner| !inner.is_hide_set() && inner.get_name() != "help");
         for inner in nested {
             let name = format!("{} {}", command.get_name(), inner.get_name());
             section(&mut text, inner, &name);

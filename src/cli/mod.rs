@@ -57,12 +57,12 @@ pub use terminal::{Color, Terminal};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    fine
-  1    findings, a failed run, a failed test
+  0    success
+  1    findings, a failed or stalled run, a failed test
   2    incorrect usage
   3    a problem with the environment or the configuration
-  4    the run is paused and waits for a person
-  130  interrupted
+  4    the run is paused and waits for a person, an event or a time
+  130  interrupted, or the run was cancelled
 
 Environment:
   NO_COLOR     disable colors, unless --color is given

@@ -90,6 +90,7 @@ mod remedies;
 mod render;
 mod replay;
 mod reports;
+mod resumed_effects;
 mod retail;
 mod run;
 mod runs_retry;

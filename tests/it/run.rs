@@ -295,7 +295,7 @@ fn a_question_that_expires_before_the_process_exits_is_printed_when_it_is_asked(
     let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
     let output = run(&["run", "a.plan", "--run-id", "r"]);
     assert_eq!((output.status, &*output.stdout), (0, "9\n"), "{output:?}");
-    for told in ["Sure?", "planrun runs answer r one=true --resume"] {
+    for told in ["Sure?", "planrun runs answer r one.confirm=true --resume"] {
         assert!(output.stderr.contains(told), "{output:?}");
     }
     let quiet = run(&["run", "a.plan", "--format", "json"]);

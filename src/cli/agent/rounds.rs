@@ -39,8 +39,11 @@ pub(super) fn run(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -
         .open(&id)
         .map_err(|error| session_failure(&error))?;
     if request.is_none() && session.is_new() {
-        let message = format!("there is no session `{id}` yet; add a request");
-        return Err(Failure::Usage(message));
+        return Err(Failure::Usage(if arguments.session.is_some() {
+            format!("there is no session `{id}` yet; add a request")
+        } else {
+            "the request is empty".to_owned()
+        }));
     }
     let types = match agent_types(&planrun) {
         Err(Error::Findings(found)) => {

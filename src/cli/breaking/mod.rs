@@ -29,8 +29,8 @@ pub struct Arguments {
     /// Git revision to compare with: a branch, a tag or a commit
     #[arg(long, value_name = "REV")]
     pub against: String,
-    /// Files and folders to compare, in the working tree or in the revision. Folders are searched for *.plan and
-    /// *.plan.json files, except those that git ignores
+    /// Files and folders to compare, in the working tree or in the revision. Folders are searched for *.plan,
+    /// *.plan.json and *.plantest files, except those that git ignores
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// Accept a kind of change and do not report it (repeatable)

@@ -218,6 +218,7 @@ impl ProgressObserver {
             | EventKind::StepWaiting { .. }
             | EventKind::StepSleeps { .. }
             | EventKind::StepRecovering { .. }
+            | EventKind::LimitReached { .. }
             | EventKind::TimerFired { .. }
             | EventKind::RunResumed { .. }
             | EventKind::RunCancelling { .. }
@@ -274,7 +275,7 @@ impl Observer for ProgressObserver {
         self.follow_questions(event);
         self.update(&event.kind);
         if let EventKind::StepAsks { path, question } = &event.kind {
-            self.print_question(event.at, path, question);
+            self.print_question(event.at, &question.path(path), question);
         }
         if let EventKind::SignalReceived {
             signal,

@@ -196,6 +196,7 @@ impl<'e> Details<'e> {
             | EventKind::UsageReported { .. }
             | EventKind::ResultNoted { .. }
             | EventKind::BudgetLow { .. }
+            | EventKind::LimitReached { .. }
             | EventKind::TimerFired { .. }
             | EventKind::ListenerFired { .. } => {}
         }

@@ -20,7 +20,7 @@ pub fn drawn(made: &Project, dice: &mut Dice) -> Defaults {
         Some(OnFailure::Settle),
     ];
     let minutes = |minutes| Some(Duration::from_mins(minutes));
-    let policy = Policy {
+    let mut policy = Policy {
         deadline: *dice.pick(&[None, None, None, minutes(5), minutes(120)]),
         budget: Budget {
             time: *dice.pick(&[None, None, None, minutes(3), minutes(60)]),
@@ -43,14 +43,19 @@ pub fn drawn(made: &Project, dice: &mut Dice) -> Defaults {
         let called = (!made.tools.is_empty() && dice.one_in(2)).then(|| dice.pick(&made.tools));
         called.and_then(|tool| ToolNames::find(&format!("{}.*", tool.namespace)))
     };
+    let confirm = tools().into_iter().collect();
+    let retries = tools().map(|tools| ToolRetry { tools, retry });
+    let retries = retries.into_iter().collect();
+    let strict = dice.one_in(4);
+    let mut few = || *dice.pick(&[None, None, None, None, Some(2), Some(5)]);
+    policy.max_steps = few();
+    policy.max_firings = few();
+    policy.budget.calls = few();
     Defaults {
         policy,
-        confirm: tools().into_iter().collect(),
-        retries: tools()
-            .map(|tools| ToolRetry { tools, retry })
-            .into_iter()
-            .collect(),
-        strict: dice.one_in(4),
+        confirm,
+        retries,
+        strict,
         ..Defaults::default()
     }
 }

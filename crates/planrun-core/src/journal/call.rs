@@ -14,6 +14,8 @@ use super::question::{Answer, Question};
 /// The latest recorded execution of a call.
 #[derive(Clone, Debug)]
 pub struct RecordedCall {
+    /// Name of the called tool.
+    pub tool: Arc<str>,
     pub execution: u32,
     /// Number of times its step, or a step that holds it, had been retried when the call was made.
     pub generation: usize,
@@ -54,6 +56,7 @@ impl RecordedCall {
     /// Creates the record of a call whose result came from the cache.
     pub(super) fn cached(began: (u64, i128), attempts: u32, generation: usize) -> Self {
         Self {
+            tool: "".into(),
             execution: 0,
             generation,
             began,

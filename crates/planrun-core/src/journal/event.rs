@@ -58,6 +58,9 @@ pub enum EventKind {
         /// Whether effects that are already being undone are kept, too.
         #[serde(default, skip_serializing_if = "not")]
         force: bool,
+        /// Whether every statement had settled, and the run was cancelled before it ended by itself.
+        #[serde(default, skip_serializing_if = "not")]
+        replaces_end: bool,
     },
     /// The process suspends the run until an answer, a signal or a timer.
     #[serde(rename = "run.paused")]
@@ -224,6 +227,14 @@ pub enum EventKind {
         output: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Arc<StepError>>,
+    },
+    /// A step may not begin, because the plan has executed as many steps as `max_steps` allows. The run fails.
+    #[serde(rename = "limit.reached")]
+    LimitReached {
+        path: Arc<str>,
+        /// Number of steps that may be executed.
+        #[serde(default)]
+        limit: u64,
     },
     /// A timer has fired: a timeout or deadline expired, or the time that a step waits for has come.
     #[serde(rename = "timer.fired")]
@@ -418,6 +429,7 @@ impl EventKind {
             | Self::AnswerGiven { path, .. }
             | Self::StepRecovering { path, .. }
             | Self::StepSettled { path, .. }
+            | Self::LimitReached { path, .. }
             | Self::TimerFired { path, .. }
             | Self::TaskSet { path, .. }
             | Self::TaskMoved { path, .. }
@@ -451,6 +463,7 @@ impl EventKind {
             Self::BudgetLow { .. } => EventName::BudgetLow,
             Self::StepRecovering { .. } => EventName::StepRecovering,
             Self::StepSettled { .. } => EventName::StepSettled,
+            Self::LimitReached { .. } => EventName::LimitReached,
             Self::TimerFired { .. } => EventName::TimerFired,
             Self::TaskSet { .. } => EventName::TaskSet,
             Self::TaskMoved { .. } => EventName::TaskMoved,
@@ -491,6 +504,7 @@ impl EventKind {
             | Self::ResultNoted { .. }
             | Self::BudgetLow { .. }
             | Self::StepRecovering { .. }
+            | Self::LimitReached { .. }
             | Self::TimerFired { .. }
             | Self::ListenerFired { .. } => None,
         }

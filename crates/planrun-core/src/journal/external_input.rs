@@ -27,6 +27,8 @@ pub enum ExternalInputKind {
     },
     /// A person answered a question.
     Given(Answer),
+    /// A step could not begin, because `limit` steps had been executed.
+    Limit { path: Arc<str>, limit: u64 },
     /// A timer fired.
     Timer { path: Arc<str>, timer: Bound },
     /// A signal arrived.
@@ -38,8 +40,12 @@ pub enum ExternalInputKind {
         context: Value,
     },
     /// The run was asked to end. `keep` says whether its effects are kept, `force` whether those are kept that are
-    /// already being undone.
-    Cancel { keep: bool, force: bool },
+    /// already being undone, `replaces_end` whether every statement had settled then.
+    Cancel {
+        keep: bool,
+        force: bool,
+        replaces_end: bool,
+    },
     /// A failed step was to be executed again.
     Retried { path: Arc<str> },
 }
@@ -77,6 +83,43 @@ impl ExternalInputs {
         };
         match self.0.pop_front_if(is_retry)?.kind {
             ExternalInputKind::Retried { path } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Returns the step that could not begin because of a limit, with the number of that event, if that has not been
+    /// replayed.
+    #[must_use]
+    pub fn limit(&self) -> Option<(u64, &Arc<str>)> {
+        self.0.iter().find_map(|input| match &input.kind {
+            ExternalInputKind::Limit { path, .. } => Some((input.number, path)),
+            _ => None,
+        })
+    }
+
+    /// Returns the next input if a step could not begin because of a limit: when it came, and the path of the step.
+    #[must_use]
+    pub fn next_limit(&self) -> Option<(i128, &Arc<str>)> {
+        let next = self.0.front()?;
+        match &next.kind {
+            ExternalInputKind::Limit { path, .. } => Some((next.at, path)),
+            _ => None,
+        }
+    }
+
+    /// Takes the next input, whatever it is.
+    pub fn skip(&mut self) {
+        self.0.pop_front();
+    }
+
+    /// Takes the next input if it cancels the run in place of its end. Returns its `keep` and `force`.
+    pub fn take_cancel_of_end(&mut self) -> Option<(bool, bool)> {
+        let replaces = |input: &mut ExternalInput| match input.kind {
+            ExternalInputKind::Cancel { replaces_end, .. } => replaces_end,
+            _ => false,
+        };
+        match self.0.pop_front_if(replaces)?.kind {
+            ExternalInputKind::Cancel { keep, force, .. } => Some((keep, force)),
             _ => None,
         }
     }

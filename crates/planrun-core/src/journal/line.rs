@@ -221,10 +221,12 @@ mod tests {
             EventKind::RunCancelling {
                 keep: false,
                 force: false,
+                replaces_end: true,
             },
             EventKind::RunCancelling {
                 keep: true,
                 force: true,
+                replaces_end: false,
             },
             EventKind::RunPaused {
                 wake: Some(1_700_000_000_000_000_000),
@@ -303,6 +305,10 @@ mod tests {
             EventKind::StepRecovering {
                 path: "a".into(),
                 error: error.clone(),
+            },
+            EventKind::LimitReached {
+                path: "c".into(),
+                limit: 2,
             },
             EventKind::TimerFired {
                 path: "b".into(),

@@ -94,6 +94,7 @@ impl Questions {
             | EventKind::ResultNoted { .. }
             | EventKind::BudgetLow { .. }
             | EventKind::StepRecovering { .. }
+            | EventKind::LimitReached { .. }
             | EventKind::TimerFired { .. }
             | EventKind::TaskSet { .. }
             | EventKind::TaskMoved { .. }

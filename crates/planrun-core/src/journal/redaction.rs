@@ -209,6 +209,7 @@ impl Event {
             | EventKind::StepRunning { .. }
             | EventKind::StepCopied { .. }
             | EventKind::StepSleeps { .. }
+            | EventKind::LimitReached { .. }
             | EventKind::TimerFired { .. }
             | EventKind::ListenerFired { .. } => {}
         }

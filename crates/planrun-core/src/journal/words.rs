@@ -65,6 +65,7 @@ words! {
         BudgetLow = "budget.low",
         StepRecovering = "step.recovering",
         StepSettled = "step.settled",
+        LimitReached = "limit.reached",
         TimerFired = "timer.fired",
         TaskSet = "task.set",
         TaskMoved = "task.moved",

@@ -40,6 +40,8 @@ pub(super) struct Context {
     pub agenda: Agenda,
     /// Why the process ends before the run does.
     pub interruption: Option<Interruption>,
+    /// The first step that could not begin in a replay because of a limit on steps, and the limit.
+    pub beyond_limit: Option<(Arc<str>, u64)>,
     /// Whether external inputs are handled one at a time, each after everything that followed from the one before, so
     /// that listeners see the same order on replay.
     pub in_order: bool,
@@ -352,7 +354,7 @@ impl Context {
     }
 
     /// Counts a step that begins, for its plan instance and for those that called it. Returns true, and ends the run,
-    /// if a limit is exceeded.
+    /// if a limit is exceeded. In a replay, the run ends at the place at which it is recorded to have ended.
     pub(super) fn too_many_steps(&mut self, at: NodeRef) -> bool {
         if self.tree[at.0].auxiliary || self.tree.record_mut(at).started.is_some() {
             return false;
@@ -364,6 +366,38 @@ impl Context {
             over = over.or((scope.steps > limit).then_some(limit));
         });
         let Some(limit) = over else { return false };
+        let path = self.tree.own_path(at);
+        let recording = &mut self.outbox.recording;
+        if recording.take_limit(&path) || !recording.is_replaying() {
+            self.limit_reached(path, limit);
+        } else if !recording.has_limit() {
+            // Everything that is recorded comes first.
+            self.beyond_limit.get_or_insert((path, limit));
+        }
+        true
+    }
+
+    /// Ends the run after a replay in which a step could not begin because of a limit. Returns false if there was none, or
+    /// if that is left to the next process.
+    pub(super) fn end_beyond_limit(&mut self) -> bool {
+        let Some((path, limit)) = self.beyond_limit.take() else {
+            return false;
+        };
+        let is_left = self.setup.replay_only && self.outbox.recording.is_replayed();
+        if is_left || self.tree[0].ending.is_some() {
+            return false;
+        }
+        self.limit_reached(path, limit);
+        true
+    }
+
+    fn limit_reached(&mut self, path: Arc<str>, limit: u64) {
+        self.outbox.emit(EventKind::LimitReached { path, limit });
+        self.end_at_limit(limit);
+    }
+
+    /// Ends the run, because this number of steps has been executed and another one would begin.
+    pub(super) fn end_at_limit(&mut self, limit: u64) {
         let steps = if limit == 1 {
             "1 step has"
         } else {
@@ -373,7 +407,6 @@ impl Context {
             "{steps} been executed, and no more are allowed; raise the limit with `policy {{ max_steps: … }}` or `--max-steps`"
         );
         self.fatal(ErrorClass::Budget(Budget::Calls), &message);
-        true
     }
 
     /// Takes a retried step out of the count, so that it counts once.

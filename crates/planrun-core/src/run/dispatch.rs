@@ -217,8 +217,10 @@ impl Run {
             return self.close_frame(frame);
         }
         if ctx.tree[frame].owner.is_none() {
-            check_reply(ctx);
+            self.cancel_before_end();
+            check_reply(&mut self.ctx);
         }
+        let ctx = &mut self.ctx;
         if self.compensation.proceed(ctx, frame) {
             ctx.tree[frame].lifecycle = Lifecycle::Closing;
             return;

@@ -7,6 +7,7 @@ use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 
 use super::frame::NodeRef;
+use crate::journal::Question;
 
 /// An execution that has begun and not ended. To continue it, the same request is sent again.
 #[derive(Clone, Debug)]
@@ -14,11 +15,15 @@ pub(super) struct Execution {
     /// The step that made its attempts.
     pub at: NodeRef,
     pub number: u32,
+    /// Name of the tool that it calls.
+    pub tool: Arc<str>,
     pub arguments: Value,
     /// Wall-clock time at which the first attempt that may have arrived was sent, in nanoseconds since the Unix epoch.
     pub arrived: Option<i128>,
     /// Whether one of its attempts may have taken effect.
     pub in_doubt: bool,
+    /// The question on whose answer its attempts were sent.
+    pub approval: Option<Arc<Question>>,
 }
 
 /// Earlier executions at the paths of retried steps.
@@ -59,6 +64,19 @@ impl Executions {
     /// Returns the open execution that a call continues.
     pub(super) fn open(&self, path: &str) -> Option<&Execution> {
         self.before.get(path)?.open.as_ref()
+    }
+
+    /// Ends the open execution at a path if a patch has replaced its call, which was never made, by another one.
+    pub(super) fn replaced(&mut self, path: &str, tool: &str, arguments: &Value) {
+        let Some(before) = self.before.get_mut(path) else {
+            return;
+        };
+        let is_replaced = |open: &mut Execution| {
+            open.arrived.is_none()
+                && !open.in_doubt
+                && (*open.tool != *tool || open.arguments != *arguments)
+        };
+        before.open.take_if(is_replaced);
     }
 
     /// Records that a step is retried, after `attempts` attempts in its frame.

@@ -277,10 +277,17 @@ impl Record {
         self.details_mut().execution = Some(Execution {
             at,
             number: call.execution,
+            tool: call.tool.clone(),
             arguments: call.arguments.clone(),
             arrived: call.arrived,
             in_doubt,
+            approval: None,
         });
+    }
+
+    /// Returns the open execution of a call.
+    pub(super) fn open_execution(&mut self) -> Option<&mut Execution> {
+        self.details.as_mut()?.execution.as_mut()
     }
 
     /// Takes the open execution of a call, which another frame continues.

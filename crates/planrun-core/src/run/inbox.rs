@@ -11,7 +11,7 @@ use super::frame::NodeRef;
 use super::machine::Run;
 use super::people::People;
 use super::tree::Tree;
-use crate::journal::{AnswerError, InboxCommand, Message};
+use crate::journal::{AnswerError, Cancel, InboxCommand, Message};
 
 /// Messages that have not been taken yet, oldest first.
 #[derive(Default)]
@@ -64,6 +64,18 @@ impl Inbox {
             self.early
                 .extend(message.map(|message| (given.path, message)));
         }
+    }
+
+    /// Takes the first cancellation, with the id of its message.
+    pub(super) fn take_cancel(&mut self) -> Option<(Cancel, u64)> {
+        let cancel = |message: &Message| match InboxCommand::read(&message.text) {
+            Ok(InboxCommand::Cancel(cancel)) => Some(cancel),
+            Ok(InboxCommand::Signal(_) | InboxCommand::Move(_) | InboxCommand::Answer(_))
+            | Err(_) => None,
+        };
+        let mut all = self.next.iter().enumerate();
+        let (index, found) = all.find_map(|(index, message)| Some((index, cancel(message)?)))?;
+        Some((found, self.next.remove(index)?.id))
     }
 
     fn first(&self) -> Option<&Message> {

@@ -102,6 +102,7 @@ impl Run {
             renewed: Renewed::default(),
             no_arguments: Value::Map(Arc::default()),
             interruption: None,
+            beyond_limit: None,
             setup,
         };
         let steps = Steps {
@@ -445,6 +446,33 @@ impl Run {
         }
     }
 
+    /// Cancels the run in place of its end, which nobody has been told, if a cancellation has arrived: also if this
+    /// process only now finds out that nothing is left to do.
+    pub(super) fn cancel_before_end(&mut self) {
+        let ctx = &mut self.ctx;
+        if ctx.tree[0].ending.is_some() || self.cancelled {
+            return;
+        }
+        let (mut cancel, mut message) = (ctx.outbox.recording.take_cancel_of_end(), None);
+        if cancel.is_none() && ctx.outbox.recording.is_replayed() && !ctx.is_suspended() {
+            let sent = self.inbox.take_cancel();
+            cancel = sent.as_ref().map(|(cancel, _)| (cancel.keep, cancel.force));
+            message = sent.map(|(_, id)| id);
+        }
+        let Some((keep, force)) = cancel else { return };
+        self.cancelled = true;
+        self.compensation.undoes_cancelled = !keep;
+        ctx.tree[0].ending = Some(Ending::Cancelled);
+        ctx.outbox.emit(EventKind::RunCancelling {
+            keep,
+            force,
+            replaces_end: true,
+        });
+        if let Some(message) = message {
+            ctx.then(Inquiry::MessageTaken(message));
+        }
+    }
+
     /// Cancels the run. Its effects are undone, unless `keep` is set. If they are already being undone, this goes on
     /// unless `keep` or `force` is set.
     pub(super) fn cancel(&mut self, keep: bool, force: bool) {
@@ -455,9 +483,11 @@ impl Run {
         }
         self.cancelled = true;
         self.compensation.undoes_cancelled = will_undo && !keep;
-        self.ctx
-            .outbox
-            .emit(EventKind::RunCancelling { keep, force });
+        self.ctx.outbox.emit(EventKind::RunCancelling {
+            keep,
+            force,
+            replaces_end: false,
+        });
         // Listeners may know already how the plan has ended.
         if self.ctx.tree.scope(0).end.is_none() {
             self.ctx.end_block(0, Ending::Cancelled);

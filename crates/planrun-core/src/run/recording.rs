@@ -155,7 +155,52 @@ impl Recording {
         }
         let without = step.and_then(|step| step.without_call(generation));
         let went_on = without.and_then(|without| without.event);
-        Some(went_on.map_or(LeftQueue::Never, |(event, _)| LeftQueue::At(event)))
+        let limit = replay.external_inputs.limit();
+        let limit = limit.filter(|(_, step)| ***step == *path);
+        let event = went_on
+            .map(|(event, _)| event)
+            .or(limit.map(|(event, _)| event));
+        Some(event.map_or(LeftQueue::Never, LeftQueue::At))
+    }
+
+    /// Returns true if the replay has come to the event that this step could not begin because of a limit.
+    pub(super) fn is_limit_next(&self, path: &str) -> bool {
+        let replay = self.replay.as_ref();
+        let next = replay.and_then(|replay| replay.external_inputs.next_limit());
+        next.is_some_and(|(_, step)| **step == *path)
+    }
+
+    /// Replays that event here. Returns false if the replay has not come to it.
+    pub(super) fn take_limit(&mut self, path: &str) -> bool {
+        if !self.is_limit_next(path) {
+            return false;
+        }
+        let replay = self.replay.as_mut();
+        let at = replay.and_then(|replay| {
+            let (at, _) = replay.external_inputs.next_limit()?;
+            replay.external_inputs.skip();
+            Some(at)
+        });
+        if let Some(at) = at {
+            self.advance_to(at);
+        }
+        true
+    }
+
+    /// Returns true if the run is recorded to have ended at a limit on steps, and that is still to be replayed.
+    pub(super) fn has_limit(&self) -> bool {
+        let replay = self.replay.as_ref();
+        replay.is_some_and(|replay| replay.external_inputs.limit().is_some())
+    }
+
+    /// Takes the recorded cancellation that takes the place of the run's end, if that comes next.
+    pub(super) fn take_cancel_of_end(&mut self) -> Option<(bool, bool)> {
+        self.replay.as_mut()?.external_inputs.take_cancel_of_end()
+    }
+
+    /// Returns true if everything that earlier processes have recorded is replayed.
+    pub(super) fn is_replayed(&self) -> bool {
+        self.next_input().is_none() && self.replay.as_ref().is_none_or(ReplayState::is_replayed)
     }
 
     /// Returns the number of the event of the next external input to replay.
@@ -446,7 +491,7 @@ impl Recording {
             replay, expecting, ..
         } = self;
         let replay = replay.as_mut()?;
-        let is_late = |number: u64| before.is_some_and(|before| number > before);
+        let is_late = |number: u64| before.is_some_and(|before| number >= before);
         let goes_to = |input: &ExternalInput| match &input.kind {
             _ if is_late(input.number) => None,
             ExternalInputKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
@@ -455,6 +500,7 @@ impl Recording {
             ExternalInputKind::Retried { path } => has_failed(path).then_some(None),
             ExternalInputKind::Signal { .. }
             | ExternalInputKind::TaskMoved { .. }
+            | ExternalInputKind::Limit { .. }
             | ExternalInputKind::Cancel { .. } => Some(None),
         };
         let (input, at) = replay.external_inputs.take_first(goes_to)?;

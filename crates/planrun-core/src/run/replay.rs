@@ -62,8 +62,9 @@ impl Run {
                 self.tasks
                     .receive_move(ctx, &path, (&status, &context), None);
             }
+            (ExternalInputKind::Limit { limit, .. }, _) => ctx.end_at_limit(limit),
             (ExternalInputKind::Given(answer), _) => steps.people.take_answer(ctx, &answer),
-            (ExternalInputKind::Cancel { keep, force }, _) => self.cancel(keep, force),
+            (ExternalInputKind::Cancel { keep, force, .. }, _) => self.cancel(keep, force),
             (ExternalInputKind::Retried { path }, _) => {
                 let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
                 replay_retry(ctx, &mut steps.parking, tasks, compensation, path);
@@ -117,7 +118,7 @@ fn wake_recorded(ctx: &mut Context, slots: &mut Slots) -> bool {
     }
     ctx.outbox.recording.end_replay();
     slots.end_replay(ctx);
-    false
+    ctx.end_beyond_limit()
 }
 
 /// Replays the retry of a failed step, of a failed undo, or of a failed check of `verify`. The steps that a process has

@@ -13,7 +13,7 @@ use super::agenda::{End, Inquiry, Next, Subject, Withdrawal};
 use super::block::{Blocks, call_plan};
 use super::call::state::CallState;
 use super::call::take_over::is_kept;
-use super::call::{Calls, outcome_unknown};
+use super::call::{Calls, end_if_replaced, outcome_unknown};
 use super::context::Context;
 use super::frame::{Ending, Frame, FrameId, NodeRef, Role, WHOLE_RUN};
 use super::park::Parking;
@@ -51,6 +51,7 @@ impl Steps {
             // The next process begins it.
             return;
         }
+        end_if_replaced(ctx, program, at);
         if self.calls.approvals.must_be_asked(ctx, program, at, step) {
             return;
         }
@@ -212,7 +213,7 @@ impl Steps {
         if ctx.pauses(at, &error) {
             self.waits.remove(at);
             self.calls.open.stop(ctx, at);
-            self.calls.approvals.withdraw(at);
+            self.calls.approvals.withdraw(ctx, at);
             self.forget_peer(ctx, at);
             self.people.cancel_wait(ctx, at);
             self.blocks.settled(at);
@@ -225,7 +226,7 @@ impl Steps {
 
     /// Fails a step whose question was not answered, or answered with no.
     pub(super) fn unanswered(&mut self, ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
-        self.calls.approvals.withdraw(at);
+        self.calls.approvals.withdraw(ctx, at);
         self.blocks.settled(at);
         ctx.step_failed(at, error);
     }
@@ -254,7 +255,7 @@ impl Steps {
         }
         self.calls.open.cut_off(ctx, at);
         self.calls.open.stop(ctx, at);
-        self.calls.approvals.withdraw(at);
+        self.calls.approvals.withdraw(ctx, at);
         self.forget_peer(ctx, at);
         self.people.cancel_wait(ctx, at);
         self.blocks.settled(at);

@@ -129,7 +129,11 @@ impl<'a> Driver<'a> {
     }
 
     async fn drive(mut self) -> Outcome {
+        // A message that has been sent before is known before anything is decided.
         self.read_messages();
+        while let Some(message) = self.inputs.pop_front() {
+            self.give(message);
+        }
         self.give(Input::Continue);
         let mut turns = 0_u32;
         while !self.ended {

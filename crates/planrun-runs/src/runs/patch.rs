@@ -286,9 +286,20 @@ fn refuse_old_failures(
     (was, is): (&BTreeMap<String, String>, &BTreeMap<String, String>),
     replay: &ReplayState,
 ) -> Result<(), Error> {
-    let replaced = replay.steps.iter().filter(|(name, step)| {
-        step.state == StepState::Failed && was.get(&***name) != is.get(&***name)
-    });
+    let failed = replay
+        .steps
+        .iter()
+        .filter(|(_, step)| step.state == StepState::Failed);
+    if old.policy.on_failure != new.policy.on_failure
+        && let Some((name, _)) = failed.clone().next()
+    {
+        return Err(Error::Invalid(format!(
+            "`{}` has failed, and the new `on_failure` would apply to that failure; resume the run before the policy is \
+             changed",
+            visible_line(name)
+        )));
+    }
+    let replaced = failed.filter(|(name, _)| was.get(&***name) != is.get(&***name));
     for (name, step) in replaced {
         let Some(error) = &step.error else { continue };
         let (Some(before), Some(now)) = (own_step(old, name), own_step(new, name)) else {
@@ -296,9 +307,7 @@ fn refuse_old_failures(
         };
         let catches = now.recover.iter().any(|arm| arm.catches(&error.class));
         let asks = now.confirm().is_some() && before.confirm().is_none();
-        let what = if old.policy.on_failure != new.policy.on_failure {
-            "the new `on_failure`"
-        } else if catches {
+        let what = if catches {
             "its `recover` arm"
         } else if asks {
             "its `confirm`"
@@ -336,8 +345,11 @@ fn refuse_contracts(old: &Plan, new: &Plan, replay: &ReplayState) -> Result<(), 
         .collect::<BTreeSet<&str>>();
     match called
         .into_iter()
-        .find(|tool| old.contains_key(*tool) && old.get(*tool) != new.get(*tool))
-    {
+        .find(|tool| match (old.get(*tool), new.get(*tool)) {
+            (Some(old), Some(new)) => old != new,
+            // A call that has failed may be replaced by one of another tool.
+            (Some(_) | None, None) | (None, Some(_)) => false,
+        }) {
         Some(tool) => Err(Error::Invalid(format!(
             "the run has called `{tool}`, but its contract has changed; a run must keep the contracts that it has used"
         ))),

@@ -8,8 +8,9 @@ use crate::tokens::cut;
 
 /// The description of the server for a model, in at most 2,000 characters.
 pub const INSTRUCTIONS: &str = "planrun runs plans: short programs over all tools of this project. A plan is checked before \
-    anything runs, asks the person once for all that it may change, goes on after a crash, and takes back what it did when it \
-    fails.\nOne or two calls: call the server's own tool if you have it. Plans are for more than two calls, for loops, for big \
+    anything runs, asks the person once for all that it may change, continues after a crash, and, when it fails, undoes \
+    each step that has an `undo`.\nOne or two calls: call the server's own tool if you have it. Plans are for more than two \
+    calls, for loops, for big \
     results of which you need a part, and for effects that somebody has to approve.\nOrder: `search` for tools, `describe` \
     those that you need, then `read` (plans that only read) or `run`. Findings come back with the line and the fix: correct \
     the plan and send it again; nothing was called. A run that failed is repaired with `run(plan, base: RUN)`. Nobody but the \

@@ -125,11 +125,24 @@ impl ReplayState {
                 self.paused(wake, still);
             }
             EventKind::RunPatched { after, .. } => (self.patched, self.crashes) = (Some(after), 0),
-            EventKind::RunCancelling { keep, force } => {
+            EventKind::RunCancelling {
+                keep,
+                force,
+                replaces_end,
+            } => {
                 self.note_event(EventName::RunCancelling, "");
-                self.add_external_input(at, ExternalInputKind::Cancel { keep, force });
+                let cancel = ExternalInputKind::Cancel {
+                    keep,
+                    force,
+                    replaces_end,
+                };
+                self.add_external_input(at, cancel);
             }
             settled @ EventKind::RunSettled { .. } => self.run_settled(settled),
+            EventKind::LimitReached { path, limit } => {
+                self.note_event(EventName::LimitReached, &path);
+                self.add_external_input(at, ExternalInputKind::Limit { path, limit });
+            }
             EventKind::TimerFired { path, timer } => self.timer(path, timer, at),
             EventKind::TaskSet { path, status, .. } => {
                 self.note_event(EventName::TaskSet, &path);
@@ -233,6 +246,12 @@ impl ReplayState {
             step.note_replayed_end(self.generations.current(path));
         }
         true
+    }
+
+    /// Returns true if every recorded event has been replayed.
+    #[must_use]
+    pub fn is_replayed(&self) -> bool {
+        self.unreplayed.is_empty()
     }
 
     /// Returns true if an event of this kind and path has been recorded and not been replayed yet.

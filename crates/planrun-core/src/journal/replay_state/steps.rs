@@ -68,6 +68,7 @@ impl ReplayState {
             | EventKind::RunSettled { .. }
             | EventKind::AnswerGiven { .. }
             | EventKind::BudgetLow { .. }
+            | EventKind::LimitReached { .. }
             | EventKind::TimerFired { .. }
             | EventKind::TaskSet { .. }
             | EventKind::TaskMoved { .. }
@@ -279,6 +280,7 @@ impl ReplayState {
         let lost = open.filter(|call| call.phase == RecordedPhase::InFlight);
         let lost_at = lost.map(|lost| lost.sent_at);
         let call = RecordedCall {
+            tool: step.tool.clone().unwrap_or_default(),
             execution,
             generation,
             began: before.map_or((number, at), |call| call.began),

@@ -60,7 +60,7 @@ impl Approvals {
     /// Returns true if a step cannot begin now: it needs an approval, which this asks for, or it fails because its
     /// arguments are invalid.
     pub(in crate::run) fn must_be_asked(
-        &self,
+        &mut self,
         ctx: &mut Context,
         program: &Arc<Program>,
         at: NodeRef,
@@ -69,7 +69,7 @@ impl Approvals {
         let Some(gate) = gate(ctx, at, step) else {
             return false;
         };
-        if self.given.contains_key(&at) {
+        if self.given.contains_key(&at) || self.continues(ctx, at) {
             return false;
         }
         if ctx.is_suspended() {
@@ -200,9 +200,35 @@ impl Approvals {
         gate(ctx, at, step).or_else(exceeds)
     }
 
-    /// Removes the approval of a step that no longer needs it.
-    pub(in crate::run) fn withdraw(&mut self, at: NodeRef) {
-        self.given.remove(&at);
+    /// Gives a retried step the approval of the execution that it continues. Returns false if there is none, or if an
+    /// earlier process has asked again.
+    fn continues(&mut self, ctx: &Context, at: NodeRef) -> bool {
+        let path = ctx.tree.own_path(at);
+        let open = ctx.executions.open(&path);
+        let Some((open, question)) = open.and_then(|open| Some((open, open.approval.as_ref()?)))
+        else {
+            return false;
+        };
+        let recording = &ctx.outbox.recording;
+        let asked = recording.question(&path, Waiting::Confirm, open.number);
+        if asked.is_none() {
+            let (question, used) = (question.clone(), true);
+            self.given.insert(at, Approval { question, used });
+        }
+        asked.is_none()
+    }
+
+    /// Removes the approval of a step that has ended. If a retry can continue its execution, the approval still holds for
+    /// that.
+    pub(in crate::run) fn withdraw(&mut self, ctx: &mut Context, at: NodeRef) {
+        let approval = self.given.remove(&at).filter(|approval| approval.used);
+        let Some(Approval { question, .. }) = approval else {
+            return;
+        };
+        let open = ctx.tree.record_mut(at).open_execution();
+        if let Some(open) = open.filter(|open| open.number == question.execution) {
+            open.approval = Some(question);
+        }
     }
 }
 
@@ -238,7 +264,9 @@ fn ask(
             arguments: arguments.clone(),
             ..(*recorded.question).clone()
         };
-        if binding(ctx, &program, &path, step, &now) == recorded.question.binding {
+        // A call that has been sent was approved as it was then, whatever a patch has made of it.
+        let is_same = binding(ctx, &program, &path, step, &now) == recorded.question.binding;
+        if is_same || ctx.outbox.recording.has_begun(&path) {
             return ctx.then(Inquiry::AskAgain(at, Box::new(recorded)));
         }
         // The recorded question does not match what would be done now, so its answer is void.

@@ -109,7 +109,7 @@ impl Calls {
             end == Some(EndWithoutCall::Cancelled) && !has_asked && !searches_cache(ctx, at);
         let left = recording.left_queue(&path);
         let is_recorded = match left.or_else(|| is_left.then_some(LeftQueue::Never)) {
-            Some(_) if self.open.slots.is_released(at) => true,
+            Some(_) if self.open.slots.is_released(at) || recording.is_limit_next(&path) => true,
             Some(left) => {
                 self.open.slots.wait_in_replay(ctx, at, left);
                 return false;
@@ -171,7 +171,14 @@ impl Calls {
         let execution = ctx.executions.first(&path);
         let key = idempotency_key(&ctx.setup.run_id, call.effect, &path, execution);
         let arrived = open.and_then(|open| open.arrived);
-        let mut state = Box::new(CallState::new(path, call.effect, arguments, execution, key));
+        let named = (path, ctx.tree.scope_mut(at.0).tool_name(signature));
+        let mut state = Box::new(CallState::new(
+            named,
+            call.effect,
+            arguments,
+            execution,
+            key,
+        ));
         state.arrived = arrived;
         if was_cached {
             return self.replay_recall(ctx, at, state);
@@ -288,7 +295,7 @@ impl Calls {
     /// Removes a call whose step has settled.
     pub(in crate::run) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
         self.open.settled(ctx, at);
-        self.approvals.withdraw(at);
+        self.approvals.withdraw(ctx, at);
     }
 }
 
@@ -308,18 +315,23 @@ fn searches_cache(ctx: &Context, at: NodeRef) -> bool {
     step.is_some_and(|step| step.cache().is_some())
 }
 
+/// Ends the execution of a call if a patch has made it another call, which needs its own key and approval.
+pub(in crate::run) fn end_if_replaced(ctx: &mut Context, program: &Program, at: NodeRef) {
+    let path = ctx.tree.own_path(at);
+    if !ctx.outbox.recording.is_patched() || ctx.executions.open(&path).is_none() {
+        return;
+    }
+    if let Some((_, call, signature)) = ctx.tree.tool_call(program, at)
+        && let Ok(arguments) = ctx.arguments(at, call, signature)
+    {
+        ctx.executions
+            .replaced(&path, &signature.path(), &arguments);
+    }
+}
+
 /// Returns the open execution that a call continues.
 fn open_execution(ctx: &mut Context, at: NodeRef, path: &str) -> Option<Execution> {
     let open = ctx.executions.open(path)?.clone();
-    let recording = &ctx.outbox.recording;
-    if open.arrived.is_none() && !open.in_doubt && recording.is_patched() {
-        // A patch may have changed a call that was never sent. A question from before the patch is about this call only if
-        // the arguments are the same.
-        let asked = recording.question(path, Waiting::Confirm, open.number)?;
-        if asked.question.arguments != open.arguments {
-            return None;
-        }
-    }
     ctx.tree.record_mut(at).in_doubt |= open.in_doubt;
     Some(open)
 }

@@ -61,7 +61,7 @@ impl Calls {
             attempt: recorded.trial,
             has_peer_questions: !recorded.asked.is_empty(),
             ..CallState::new(
-                path.clone(),
+                (path.clone(), recorded.tool),
                 effect,
                 recorded.arguments,
                 recorded.execution,
@@ -102,7 +102,13 @@ impl Calls {
         let record = ctx.tree.record_mut(at);
         let details = record.details_mut();
         (details.arguments, details.undone) = (Some(arguments.clone()), undone);
-        let mut state = Box::new(CallState::new(path, effect, arguments, number, key));
+        let mut state = Box::new(CallState::new(
+            (path, open.tool),
+            effect,
+            arguments,
+            number,
+            key,
+        ));
         state.arrived = open.arrived;
         record.note_open(at, &state);
         let recording = &ctx.outbox.recording;

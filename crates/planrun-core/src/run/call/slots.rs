@@ -233,12 +233,12 @@ impl Slots {
     }
 }
 
-/// Returns true if an event is recorded before the next external input, and by the process to which the run has come.
+/// Returns true if an event is recorded before the next external input, or with it, and by the process to which the run has come.
 fn is_next(ctx: &Context, event: u64) -> bool {
     let process = ctx.processes.as_ref();
     let process = process.and_then(|processes| processes.next_event());
     let input = ctx.outbox.recording.next_input();
-    process.into_iter().chain(input).all(|next| event < next)
+    process.into_iter().chain(input).all(|next| event <= next)
 }
 
 /// Returns true if a plan instance, and each that called it, has a free slot.

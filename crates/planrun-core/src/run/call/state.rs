@@ -16,6 +16,8 @@ pub(in crate::run) struct CallState {
     pub phase: Phase,
     /// Path of its step.
     pub path: Arc<str>,
+    /// Name of its tool.
+    pub tool: Arc<str>,
     pub effect: Effect,
     pub arguments: Value,
     /// Idempotency key, shared by every attempt of the execution.
@@ -69,7 +71,7 @@ pub(in crate::run) enum Phase {
 impl CallState {
     /// Creates a call that is about to make its first attempt.
     pub(in crate::run) fn new(
-        path: Arc<str>,
+        (path, tool): (Arc<str>, Arc<str>),
         effect: Effect,
         arguments: Value,
         execution: u32,
@@ -79,6 +81,7 @@ impl CallState {
             number: 0,
             phase: Phase::InFlight,
             path,
+            tool,
             effect,
             arguments,
             key,

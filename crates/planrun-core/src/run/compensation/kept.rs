@@ -110,11 +110,17 @@ fn keep_inside(ctx: &mut Context, at: NodeRef, keeps: Keeps) -> bool {
     has_changed
 }
 
-/// Returns the nodes of a frame whose values these nodes have read, directly or through others.
+/// Returns the nodes of a frame whose values these nodes have read, directly or through others: in their arguments and
+/// guards, and in what was decided above them, without which they would not have begun.
 fn read_by(ctx: &Context, frame: FrameId, readers: &[u32]) -> BTreeSet<u32> {
     let program = ctx.tree.program(frame);
     let graph = ctx.tree.graph(&program, frame);
-    let (mut found, mut open) = (BTreeSet::new(), readers.to_vec());
+    let last = readers.iter().max().copied().unwrap_or(0);
+    let nodes = (0..).zip(&ctx.tree.block(&program, frame).nodes);
+    let above = nodes.take_while(|(node, _)| *node < last);
+    let decided = above.filter_map(|(node, own)| own.decides().then_some(node));
+    let mut open: Vec<u32> = readers.iter().copied().chain(decided).collect();
+    let mut found = BTreeSet::new();
     while let Some(vertex) = open.pop() {
         for (source, edge) in graph.dependencies(vertex as usize) {
             let source = u32::try_from(source).unwrap_or(u32::MAX);

@@ -170,6 +170,11 @@ pub(super) fn heads(context: &Context<'_>) -> Option<Hint> {
             "the statements of an `if` must be in braces",
             "write `if condition { … }`",
         ),
+        ("if", "reply" | "yield" | "fail" | "next") => Hint::new(
+            span,
+            "the statements of an `if` must be in braces",
+            format!("write `if condition {{ {found} … }}`, or `{found} … when condition`"),
+        ),
         ("use" | "step" | "let", _) => return definitions(context),
         _ => return None,
     })

@@ -68,6 +68,7 @@ fn mark(event: &EventKind) -> Option<Mark> {
         | EventKind::SignalReceived { .. }
         | EventKind::TaskSet { .. }
         | EventKind::TaskMoved { .. }
+        | EventKind::LimitReached { .. }
         | EventKind::TimerFired { .. }
         | EventKind::ListenerFired { .. } => 0,
         EventKind::RunStarted { .. }

@@ -172,6 +172,7 @@ impl History {
             | EventKind::UsageReported { .. }
             | EventKind::ResultNoted { .. }
             | EventKind::BudgetLow { .. }
+            | EventKind::LimitReached { .. }
             | EventKind::TaskSet { .. }
             | EventKind::ListenerFired { .. } => {}
         }
@@ -186,7 +187,7 @@ impl History {
 
     /// Records a message from outside.
     fn receive(&mut self, kind: EventKind, at: i128) {
-        if let EventKind::RunCancelling { keep, force } = kind {
+        if let EventKind::RunCancelling { keep, force, .. } = kind {
             let cancel = Cancel {
                 cancel: true,
                 keep,
