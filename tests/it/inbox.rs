@@ -786,10 +786,14 @@ fn the_exit_code_of_a_cancel_states_whether_the_run_is_cancelled() {
         (0, "the run r1 is cancelled\n")
     );
     assert_eq!(run(&place, &["runs", "cancel", "r1"]).status, 2);
-    // The answer comes first, and there is nothing left to cancel.
+    // It comes before an end that no process has reached yet.
     let place = begun(plan, &[]);
     let answered = run(&place, &["runs", "answer", "r1", r#"form={"n": 3}"#]);
     assert_eq!(answered.status, 0, "{answered:?}");
+    assert_eq!(run(&place, &["runs", "cancel", "r1"]).status, 0);
+    // The plan has ended, and only what follows from that can be cancelled.
+    let told = "plan p() -> int { listener end on plan is completed { step form = input \"?\" -> { n: int } } reply 1 }";
+    let place = begun(told, &[]);
     let late = run(&place, &["runs", "cancel", "r1"]);
     assert_eq!(late.status, 1, "{late:?}");
     assert!(late.stderr.contains("the run r1 is completed"), "{late:?}");

@@ -449,7 +449,8 @@ impl<'a> World<'a> {
         let limit = concluded.error.as_ref();
         let at_limit = limit.is_some_and(|error| error.class == ErrorClass::Budget(Budget::Calls));
         let is_left = |was: &str| {
-            had_target && was.contains(" open ") || at_limit && was.contains(" cancelled None Null ")
+            had_target && was.contains(" open ")
+                || at_limit && was.contains(" cancelled None Null ")
         };
         let (shown, was) = (reported(seen), reported(concluded));
         let mut both = shown.iter().zip(&was);
