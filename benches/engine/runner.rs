@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
 use planrun_core::journal::{Event, LineWriter};
-use planrun_core::run::{Outcome, Program};
+use planrun_core::run::{Outcome, Program, Setup};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::{NoFiles, Plan, Tools, check_without_rules};
@@ -77,7 +77,7 @@ impl Runner {
         let context = Context::new(
             self.host.clone(),
             self.catalog.clone(),
-            "measured",
+            Setup::new("measured"),
             &mut observer,
         );
         let outcome = self

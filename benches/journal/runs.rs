@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun_core::journal::{Event, ReplayState};
+use planrun_core::journal::{Event, ReplayState, Summary};
 use planrun_core::run::{Outcome, Program};
 use planrun_lang::protocol::RunState;
 use planrun_runs::journal::store::{
-    Created, Digest, Journal, JournalError, NewRun, Recorded, Settings, SqliteLease, Summary,
-    Synchronous, read_ahead,
+    Created, Digest, Journal, JournalError, NewRun, Recorded, Settings, SqliteLease, Synchronous,
+    read_ahead,
 };
 use planrun_tools::host::RealHost;
 
@@ -138,16 +138,15 @@ pub fn many_short_runs(folder: &Path, count: usize) -> Result<(), String> {
             1,
             b"{\"number\":1,\"at\":\"2023-11-14T22:13:20.000Z\",\"event\":\"run.settled\",\"status\":\"completed\"}",
         );
-        driver.summary(Summary {
+        let summary = Summary {
             state: RunState::Completed,
-            ended: true,
             error: None,
             note: None,
-            wake_at: None,
-            updated_at: at,
+            wake: None,
             steps_done: 3,
-            steps_all: Some(3),
-        });
+            steps_all: 3,
+        };
+        driver.summary(summary, at);
         driver.close().map_err(text)?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use planrun_core::journal::ReplayState;
-use planrun_core::run::{Outcome, Program};
+use planrun_core::run::{Outcome, Program, Setup};
 use planrun_lang::call::Answer;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
@@ -165,11 +165,14 @@ impl World {
         cancel: CancellationToken,
     ) -> Outcome {
         let mut observer = Silence;
+        let setup = Setup {
+            replay,
+            ..Setup::new(run)
+        };
         let context = Context {
             cancel,
             log,
-            replay,
-            ..Context::new(self.host(), self.catalog.clone(), run, &mut observer)
+            ..Context::new(self.host(), self.catalog.clone(), setup, &mut observer)
         };
         self.runtime
             .block_on(driver::run(program, &BTreeMap::new(), context))

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun_core::run::Defaults;
+use planrun_core::run::{Defaults, Setup};
 use planrun_lang::call::Answer;
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::lint;
@@ -137,7 +137,7 @@ fn bare_runs(suite: &Suite) -> Result<(), String> {
         let stand_in: Option<Arc<dyn StandIn>> = Some(Arc::new(Echo));
         let context = Context {
             stand_in,
-            ..Context::new(host, tools, "bare", &mut silent)
+            ..Context::new(host, tools, Setup::new("bare"), &mut silent)
         };
         let outcome = runtime.block_on(driver::run(program, &case.inputs, context));
         outcome

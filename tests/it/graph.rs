@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun_core::run::Program;
+use planrun_core::run::{Program, Setup};
 use planrun_lang::graph::Vertex::{Barriers, Decisions, Everything, Free};
 use planrun_lang::graph::{self, BlockGraph, Vertex, draw};
 use planrun_lang::permission::Permissions;
@@ -387,7 +387,12 @@ fn run(text: &str) -> RunState {
     let mut silent = Silence;
     let context = Context {
         root: "/".into(),
-        ..Context::new(Arc::new(MemoryHost::new(1)), catalog(), "test", &mut silent)
+        ..Context::new(
+            Arc::new(MemoryHost::new(1)),
+            catalog(),
+            Setup::new("test"),
+            &mut silent,
+        )
     };
     runtime
         .block_on(driver::run(&program, &BTreeMap::new(), context))

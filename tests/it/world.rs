@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun_core::journal::{AnswerError, Event, EventKind, SubmittedAnswer};
-use planrun_core::run::{Approval, Order, Outcome, Program, StepReport};
+use planrun_core::run::{Approval, Order, Outcome, Program, Setup, StepReport};
 use planrun_lang::call::{Answer, CallError};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::permission::Permissions;
@@ -257,21 +257,24 @@ impl World {
             let replay = (!log.lines().is_empty()).then(|| log.replay_state().unwrap());
             (Some(Box::new(log.clone()) as Box<dyn Log>), replay)
         });
+        let setup = Setup {
+            replay,
+            retries: true,
+            replay_only: self.replay_only,
+            order: self.order,
+            approval: self.approval.clone(),
+            ..Setup::new("test-run")
+        };
         let context = Context {
             root: PathBuf::from("/"),
             cancel: self.cancel.clone(),
             log,
-            replay,
-            retries: true,
             cache: self.cache.clone(),
-            replay_only: self.replay_only,
             answering: self.answering(),
-            order: self.order,
-            approval: self.approval.clone(),
             ..Context::new(
                 self.host.clone() as Arc<dyn Host>,
                 Arc::new(self.catalog.clone()),
-                "test-run",
+                setup,
                 &mut observer,
             )
         };

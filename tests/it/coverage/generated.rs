@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use planrun_core::run::Program;
+use planrun_core::run::{Program, Setup};
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{Call, Plan, StepKind, Target};
 use planrun_lang::source::SourceFile;
@@ -124,7 +124,12 @@ fn perform(
         };
         let context = Context {
             root: "/".into(),
-            ..Context::new(host, Arc::new(catalog), "test-run", &mut watching)
+            ..Context::new(
+                host,
+                Arc::new(catalog),
+                Setup::new("test-run"),
+                &mut watching,
+            )
         };
         driver::run(
             &Arc::new(Program::new(plan.clone())),

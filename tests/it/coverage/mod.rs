@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use planrun_core::journal::SubmittedAnswer;
-use planrun_core::run::{Outcome, Program};
+use planrun_core::run::{Outcome, Program, Setup};
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
@@ -50,7 +50,7 @@ fn watch(
                 answers,
                 asker: None,
             },
-            ..Context::new(host, Arc::new(tools), "test-run", &mut watching)
+            ..Context::new(host, Arc::new(tools), Setup::new("test-run"), &mut watching)
         };
         driver::run(&Arc::new(Program::new(plan.clone())), inputs, context).await
     })
@@ -476,7 +476,7 @@ fn who_does_not_watch_is_told_nothing() {
         let context = Context::new(
             host,
             Arc::new(world(&[]).into_catalog()),
-            "test-run",
+            Setup::new("test-run"),
             &mut observer,
         );
         let inputs = BTreeMap::from([(Arc::from("total"), Value::Int(3))]);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun_core::journal::{Event, EventKind, StepError};
-use planrun_core::run::{Outcome, Program};
+use planrun_core::run::{Outcome, Program, Setup};
 use planrun_lang::call::{Answer, CallError, CallOutcome, Details};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
@@ -105,7 +105,12 @@ pub fn observe(
         let (host, catalog) = host_and_tools(project, failure_rate, seed);
         let context = Context {
             root: PathBuf::from("/"),
-            ..Context::new(host, Arc::new(catalog), "test-run", &mut listener)
+            ..Context::new(
+                host,
+                Arc::new(catalog),
+                Setup::new("test-run"),
+                &mut listener,
+            )
         };
         driver::run(
             &Arc::new(Program::new(plan.clone())),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun_core::run::{Copied, Copies, Outcome, Program};
+use planrun_core::run::{Copied, Copies, Outcome, Program, Setup};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::Plan;
@@ -298,16 +298,14 @@ impl LoggedTools {
             results: done.iter().cloned().collect(),
             repeats_effects: false,
         };
+        let setup = Setup {
+            copies: (!done.is_empty()).then_some(copies),
+            ..Setup::new("test-run")
+        };
         let context = Context {
             root: "/".into(),
             early: Some(early),
-            copies: (!done.is_empty()).then_some(copies),
-            ..Context::new(
-                self.host.clone(),
-                self.catalog.clone(),
-                "test-run",
-                &mut silent,
-            )
+            ..Context::new(self.host.clone(), self.catalog.clone(), setup, &mut silent)
         };
         let program = Arc::new(Program::new(plan.clone()));
         driver::run(&program, &inputs(plan, self.seed), context).await

@@ -27,7 +27,7 @@ fn what_is_appended_and_flushed_is_read_back() {
     wait_durable(&driver, 3);
     assert_eq!(numbers(&journal, "r1", 1), (vec![1, 2, 3], None));
     append(&mut driver, 2);
-    driver.summary(summary("completed", 5));
+    driver.summary(summary("completed"), 5);
     driver.close().unwrap();
     let journal = temp.open();
     assert_eq!(numbers(&journal, "r1", 3), (vec![3, 4, 5], None));
@@ -158,7 +158,7 @@ fn a_driver_of_another_machine_keeps_its_run_for_its_time_and_is_fenced_after_it
     next.flush().unwrap();
     wait_durable(&next, 3);
     append(&mut late, 4);
-    late.summary(summary("failed", 1));
+    late.summary(summary("failed"), 1);
     // The first flush may succeed before the writer detects the loss of the lease.
     let _ = late.flush();
     assert_eq!(

@@ -22,7 +22,7 @@ fn run(journal: &Journal, run: &str, state: &str, at: i128, values: &[&str]) {
         driver.keep(Digest::of(value.as_bytes()), *value);
     }
     append(&mut driver, 3);
-    driver.summary(summary(state, at));
+    driver.summary(summary(state), at);
     driver.close().unwrap();
 }
 
@@ -116,7 +116,7 @@ fn a_late_writer_of_a_deleted_run_is_fenced() {
     );
     let mut late = create(&near, "r1");
     append(&mut late, 1);
-    late.summary(summary("completed", 1));
+    late.summary(summary("completed"), 1);
     late.flush().unwrap();
     super::temp_journal::wait_durable(&late, 1);
     let host = super::temp_journal::machine("third");

@@ -1,5 +1,6 @@
 //! Listing runs, finding runs by a prefix of their id, reading events from the middle, and detecting alterations.
 
+use planrun_core::journal::Summary;
 use planrun_lang::protocol::RunState;
 use planrun_runs::journal::store::{Damage, Filter, JournalError, Store as _};
 use rusqlite::Connection;
@@ -245,11 +246,12 @@ fn runs_are_listed_newest_first_and_filtered() {
         else {
             panic!()
         };
-        let wake_at = (*state == "paused").then_some(1000 * (1000 + at));
-        driver.summary(planrun_runs::journal::store::Summary {
-            wake_at,
-            ..summary(state, at + 1)
-        });
+        let wake = (*state == "paused").then_some(1000 * (1000 + at));
+        let summary = Summary {
+            wake,
+            ..summary(state)
+        };
+        driver.summary(summary, at + 1);
         driver.close().unwrap();
     }
     let list = |filter: Filter| -> Vec<String> {

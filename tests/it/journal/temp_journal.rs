@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_core::journal::Summary;
 use planrun_lang::protocol::RunState;
 use planrun_runs::journal::store::{
-    Created, Digest, Journal, JournalError, NewRun, Settings, SqliteLease, Summary,
+    Created, Digest, Journal, JournalError, NewRun, Settings, SqliteLease,
 };
 use planrun_tools::host::{Host, MemoryHost, RealHost};
 use tempfile::TempDir;
@@ -94,16 +95,14 @@ pub fn append(driver: &mut SqliteLease, count: u64) {
     }
 }
 
-pub fn summary(state: &str, at: i128) -> Summary {
+pub fn summary(state: &str) -> Summary {
     Summary {
         state: RunState::find(state).unwrap(),
-        ended: matches!(state, "completed" | "failed"),
         error: None,
         note: None,
-        wake_at: None,
-        updated_at: at,
+        wake: None,
         steps_done: 1,
-        steps_all: Some(3),
+        steps_all: 3,
     }
 }
 

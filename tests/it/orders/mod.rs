@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use planrun_core::run::{Order, Program};
+use planrun_core::run::{Order, Program, Setup};
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
@@ -243,7 +243,7 @@ async fn recorded(command: &Command) -> Play {
         ..Context::new(
             real.clone(),
             Arc::new(recording.of(&catalog)),
-            "test-run",
+            Setup::new("test-run"),
             &mut silent,
         )
     };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun_core::journal::{Event, EventKind, SubmittedAnswer};
-use planrun_core::run::{Order, Program};
+use planrun_core::run::{Order, Program, Setup};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::value::Value;
@@ -63,14 +63,17 @@ impl Play {
             let calls = Arc::new(Mutex::new(Vec::new()));
             let recorded = calls.clone();
             let mut observer = move |event: &Event| recorded.lock().unwrap().extend(call(event));
+            let setup = Setup {
+                order,
+                ..Setup::new("test-run")
+            };
             let context = Context {
                 root: PathBuf::from("/"),
                 answering: Answering {
                     answers: self.answers.clone(),
                     asker: None,
                 },
-                order,
-                ..Context::new(host, Arc::new(tools), "test-run", &mut observer)
+                ..Context::new(host, Arc::new(tools), setup, &mut observer)
             };
             let program = Arc::new(Program::new(self.plan.clone()));
             let running = driver::run(&program, &self.inputs, context);

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_core::journal::{Event, ReplayState};
-use planrun_core::run::{
-    Command, Defaults, Input, Moment, Order, Outcome, Program, Run, Setup, Verifying,
-};
+use planrun_core::run::{Command, Input, Moment, Outcome, Program, Run, Setup};
 use planrun_lang::sema::{NoFiles, Tools, check_without_rules};
 use planrun_lang::source::SourceFile;
 
@@ -46,22 +44,10 @@ fn an_effect_that_is_not_sent_in_time_has_not_happened_for_those_who_look_at_the
 fn drive(program: &Arc<Program>, replay: Option<ReplayState>) -> (Outcome, Vec<Event>) {
     let replay_only = replay.is_some();
     let setup = Setup {
-        run_id: "held".into(),
-        defaults: Defaults::default(),
-        definitions: BTreeMap::new(),
-        approval: None,
         replay,
-        copies: None,
-        retries: false,
         replay_only,
-        answers: Vec::new(),
-        asks: false,
-        order: Order::Source,
-        until: None,
-        verifying: Verifying::Everything,
         durable: !replay_only,
-        observed: false,
-        watched: false,
+        ..Setup::new("held")
     };
     let mut now = Moment {
         wall: 0,

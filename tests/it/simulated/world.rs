@@ -10,7 +10,7 @@ use planrun_core::journal::{
 };
 use planrun_core::run::{
     Command, Copies, Defaults, Input, Interruption, Moment, Order, Outcome, Program, Run, Setup,
-    StepReport, Until, Verifying,
+    StepReport, Until,
 };
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::sema::OnFailure;
@@ -502,13 +502,11 @@ impl<'a> World<'a> {
     }
 
     pub fn setup(&self, replay: Option<ReplayState>, retries: bool, replay_only: bool) -> Setup {
+        let run = match &self.fork {
+            Some(_) => "fork",
+            None => "simulated",
+        };
         Setup {
-            run_id: if self.fork.is_some() {
-                "fork"
-            } else {
-                "simulated"
-            }
-            .into(),
             defaults: self.defaults.clone(),
             definitions: self.definitions.clone(),
             approval: self
@@ -519,14 +517,9 @@ impl<'a> World<'a> {
             copies: self.copies.clone(),
             retries,
             replay_only,
-            answers: Vec::new(),
             asks: true,
-            order: Order::Source,
-            until: None,
-            verifying: Verifying::Everything,
             durable: !replay_only,
-            observed: false,
-            watched: false,
+            ..Setup::new(run)
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planrun_lang::eval::EvalError;
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{BlockId, NodeId, OnFailure, Step, StepKind};
+use planrun_lang::sema::{NodeId, OnFailure, Step, StepKind};
 use planrun_lang::types::{Budget, ErrorClass};
 use planrun_lang::value::{Value, saturating_duration};
 
@@ -15,7 +15,7 @@ use super::clock::microseconds;
 use super::command::{Command, ScopeId};
 use super::execution::Executions;
 use super::flow::Flow;
-use super::frame::{Ending, Frame, FrameId, Microseconds, NodeRef, Role};
+use super::frame::{Ending, FrameId, Microseconds, NodeRef, Role};
 use super::interruption::Interruption;
 use super::outbox::Outbox;
 use super::patched_order::PatchedOrder;
@@ -290,6 +290,7 @@ impl Context {
             policy: Effective::new(&program.plan.policy, &self.setup.defaults),
             called: BTreeMap::new(),
             outer,
+            body: None,
             in_use: 0,
             spent: Spent::default(),
             steps: 0,
@@ -489,8 +490,7 @@ impl Context {
 
 /// Returns the path of the step that calls a plan instance; the empty path if none does.
 fn caller(tree: &Tree, scope: ScopeId) -> Arc<str> {
-    let is_body = |frame: &&Frame| frame.scope == scope && frame.block == BlockId(0);
-    let owner = tree.frames.iter().find(is_body).and_then(|body| body.owner);
+    let owner = tree.scopes[scope].body.and_then(|body| tree[body].owner);
     owner.map_or_else(
         || "".into(),
         |owner| tree.own_path((owner.frame, owner.node)),

@@ -63,6 +63,23 @@ impl RepeatReason {
         }
     }
 
+    /// Returns true if an effect that is made again for this reason replaces an earlier one, so that effects below it may
+    /// have been lost with the earlier one. If it may have happened, what was done below it was done after it, and is
+    /// still there.
+    #[must_use]
+    pub fn replaces(self) -> bool {
+        match self {
+            Self::Unknown => false,
+            Self::Asked
+            | Self::Definition
+            | Self::Arguments
+            | Self::Contract
+            | Self::Undone
+            | Self::UndoFailed
+            | Self::Order => true,
+        }
+    }
+
     /// Describes what another run has done, and why it is not enough.
     #[must_use]
     pub fn describe(self) -> &'static str {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use planrun_lang::protocol::RunState;
 use planrun_lang::types::Signature;
 
-use super::frame::Microseconds;
+use super::frame::{FrameId, Microseconds};
 use super::policy::Effective;
 use super::program::Program;
+use crate::journal::Used;
 
 /// One plan in execution.
 pub(super) struct Scope {
@@ -18,6 +19,8 @@ pub(super) struct Scope {
     pub called: BTreeMap<usize, Arc<str>>,
     /// Number of the plan instance that called it.
     pub outer: Option<usize>,
+    /// The frame of its body, once it is open.
+    pub body: Option<FrameId>,
     /// Number of slots in use, including those of called plans.
     pub in_use: u32,
     pub spent: Spent,
@@ -53,5 +56,3 @@ impl Scope {
             .clone()
     }
 }
-
-use crate::journal::Used;

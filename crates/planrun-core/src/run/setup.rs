@@ -77,6 +77,29 @@ pub struct Approval {
 }
 
 impl Setup {
+    /// Creates the configuration of a run that begins in source order, is not recorded, and cannot ask anybody.
+    #[must_use]
+    pub fn new(run_id: &str) -> Self {
+        Self {
+            run_id: run_id.into(),
+            defaults: Defaults::default(),
+            definitions: BTreeMap::new(),
+            replay: None,
+            copies: None,
+            approval: None,
+            retries: false,
+            replay_only: false,
+            answers: Vec::new(),
+            asks: false,
+            order: Order::Source,
+            until: None,
+            verifying: Verifying::Everything,
+            durable: false,
+            observed: false,
+            watched: false,
+        }
+    }
+
     /// Returns true if a step has a `verify` whose tools can be called.
     pub(super) fn verifies(&self, program: &Program, step: &Step) -> bool {
         step.verify()

@@ -136,12 +136,24 @@ impl Steps {
         }
     }
 
-    /// Cleans up after a step that has settled.
+    /// Cleans up after a step that has settled. What had to be stopped for its end was stopped before.
     pub(super) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
+        self.calls.open.settled(ctx, at);
+        self.release(ctx, at);
+    }
+
+    /// Stops whatever a step does, because it is parked or out of time.
+    fn stop(&mut self, ctx: &mut Context, at: NodeRef) {
+        self.calls.open.stop(ctx, at);
+        self.release(ctx, at);
+    }
+
+    /// Forgets what the concepts hold for a step that stops, except for its call.
+    fn release(&mut self, ctx: &mut Context, at: NodeRef) {
         ctx.schedule.within.remove(&at);
         self.unknown.remove(at);
         self.waits.remove(at);
-        self.calls.settled(ctx, at);
+        self.calls.approvals.withdraw(ctx, at);
         self.forget_peer(ctx, at);
         self.people.cancel_wait(ctx, at);
         self.blocks.settled(at);
@@ -211,20 +223,15 @@ impl Steps {
             return;
         }
         if ctx.pauses(at, &error) {
-            self.waits.remove(at);
-            self.calls.open.stop(ctx, at);
-            self.calls.approvals.withdraw(ctx, at);
-            self.forget_peer(ctx, at);
-            self.people.cancel_wait(ctx, at);
-            self.blocks.settled(at);
-            ctx.schedule.within.remove(&at);
+            self.stop(ctx, at);
             return self.parking.park(ctx, at, error);
         }
         ctx.settle(at, End::Failed(error.clone()));
         ctx.block_failed(at.0, error, false);
     }
 
-    /// Fails a step whose question was not answered, or answered with no.
+    /// Fails a step whose question was not answered, or answered with no. An arm may recover it, so its `within` goes on,
+    /// and a call that has begun is stopped only when it is known what follows from the failure.
     pub(super) fn unanswered(&mut self, ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
         self.calls.approvals.withdraw(ctx, at);
         self.blocks.settled(at);
@@ -254,11 +261,7 @@ impl Steps {
             return outcome_unknown(ctx, at, call, error, false);
         }
         self.calls.open.cut_off(ctx, at);
-        self.calls.open.stop(ctx, at);
-        self.calls.approvals.withdraw(ctx, at);
-        self.forget_peer(ctx, at);
-        self.people.cancel_wait(ctx, at);
-        self.blocks.settled(at);
+        self.stop(ctx, at);
         let inner = ctx.tree.live_frames(at);
         if inner.is_empty() {
             return ctx.out_of_time(at, error);

@@ -196,6 +196,9 @@ impl Tree {
         let slots = program.plan.block(block).slots;
         let graph = &program.graph.blocks[block.0 as usize];
         let id = self.frames.len();
+        if block == BlockId(0) {
+            self.scopes[scope].body = Some(id);
+        }
         self.frames
             .push(Frame::new(scope, block, slots, graph, outer, owner, path));
         if let Some(owner) = owner {
@@ -323,8 +326,7 @@ impl Tree {
 
     /// Returns why a plan instance failed.
     pub(super) fn error_of(&self, scope: ScopeId) -> Option<Arc<StepError>> {
-        let is_body = |frame: &&Frame| frame.scope == scope && frame.block == BlockId(0);
-        let body = self.frames.iter().find(is_body)?;
+        let body = &self.frames[self.scopes[scope].body?];
         match &body.ending {
             Some(Ending::Failed(error)) => Some(error.clone()),
             Some(Ending::Cancelled) => None,

@@ -1,13 +1,12 @@
 //! The inputs of a driver in addition to the plan and its inputs.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use planrun_core::journal::{ReplayState, SubmittedAnswer};
-use planrun_core::run::{Approval, Asking, Copies, Defaults, Order, Setup, Until, Verifying};
+use planrun_core::journal::SubmittedAnswer;
+use planrun_core::run::{Asking, Setup, Verifying};
 use planrun_lang::permission::Permissions;
 use planrun_tools::host::Host;
 use planrun_tools::tools::{Catalog, StandIn};
@@ -19,6 +18,9 @@ use crate::journal::{Log, ResultCache};
 
 /// Everything that a run needs in addition to its plan.
 pub struct Context<'a> {
+    /// The configuration of the run. The driver completes it with what follows from the other fields: whom the run can
+    /// ask, which effects it verifies, and whether its events are recorded or observed.
+    pub setup: Setup,
     pub host: Arc<dyn Host>,
     /// Every tool that the plan calls. The built-in ones get their permissions from the plan.
     pub tools: Arc<Catalog>,
@@ -26,9 +28,6 @@ pub struct Context<'a> {
     pub limit: Option<Permissions>,
     /// Folder that relative paths in permissions are resolved against.
     pub root: PathBuf,
-    /// Seed of idempotency keys and jitter.
-    pub run_id: String,
-    pub defaults: Defaults,
     pub observer: &'a mut dyn Observer,
     /// Cancelled when the process is to stop: a run with a journal can be resumed later, any other ends.
     pub cancel: CancellationToken,
@@ -36,29 +35,12 @@ pub struct Context<'a> {
     pub log: Option<Box<dyn Log>>,
     /// Where results are cached; without a cache every call is made.
     pub cache: Option<Arc<dyn ResultCache>>,
-    /// The definitions of the plan's own named statements, to which approvals are bound. Approvals in a statement
-    /// without one are bound to the text of the whole plan.
-    pub definitions: BTreeMap<String, String>,
-    /// The approval that a person has to give before the run does anything.
-    pub approval: Option<Approval>,
-    /// The replay state, if earlier processes have driven the run.
-    pub replay: Option<ReplayState>,
-    /// Results of another run to copy.
-    pub copies: Option<Copies>,
-    /// Whether steps that are parked after a failure are retried.
-    pub retries: bool,
-    /// Whether the recorded events are only replayed, without any calls.
-    pub replay_only: bool,
     /// Answers, and who can be asked, while the process runs.
     pub answering: Answering,
-    /// The order in which the run takes what may be taken in any order.
-    pub order: Order,
     /// Answers in place of the tools.
     pub stand_in: Option<Arc<dyn StandIn>>,
     /// Reads that begin before their plan is complete.
     pub early: Option<Early>,
-    /// The step after which the process suspends the run. Steps that it does not need are not run.
-    pub until: Option<Box<Until>>,
 }
 
 impl<'a> Context<'a> {
@@ -67,65 +49,45 @@ impl<'a> Context<'a> {
     pub fn new(
         host: Arc<dyn Host>,
         tools: Arc<Catalog>,
-        run_id: &str,
+        setup: Setup,
         observer: &'a mut dyn Observer,
     ) -> Self {
         Self {
+            setup,
             host,
             tools,
             limit: None,
             root: PathBuf::from("."),
-            run_id: run_id.to_owned(),
-            defaults: Defaults::default(),
             observer,
             cancel: CancellationToken::new(),
             log: None,
             cache: None,
-            definitions: BTreeMap::new(),
-            approval: None,
-            replay: None,
-            copies: None,
-            retries: false,
-            replay_only: false,
             answering: Answering::default(),
-            order: Order::Source,
             stand_in: None,
             early: None,
-            until: None,
         }
     }
 
-    /// Takes the parts that configure the run itself.
-    pub(super) fn take_setup(&mut self) -> Setup {
+    /// Completes the configuration of the run with what follows from the other fields.
+    pub(super) fn complete_setup(&mut self) {
         let verifying = match (&self.early, self.stand_in.clone()) {
             // Until the whole plan has ended, the effects of the run that it is based on are not verified.
             (Some(Early::Start(..)), _) => Verifying::Nothing,
             (_, Some(stand_in)) => Verifying::With(Box::new(move |tool| stand_in.verifies(tool))),
             (_, None) => Verifying::Everything,
         };
-        Setup {
-            run_id: self.run_id.as_str().into(),
-            defaults: self.defaults.clone(),
-            definitions: std::mem::take(&mut self.definitions),
-            approval: self.approval.take(),
-            replay: self.replay.take(),
-            copies: self.copies.take(),
-            retries: self.retries,
-            replay_only: self.replay_only,
-            answers: std::mem::take(&mut self.answering.answers),
-            asks: self.answering.asker.is_some(),
-            order: self.order,
-            until: self.until.take(),
-            verifying,
-            durable: self.log.is_some(),
-            observed: self.observer.observes(),
-            watched: self.observer.watches(),
-        }
+        let setup = &mut self.setup;
+        setup.answers.append(&mut self.answering.answers);
+        setup.asks = self.answering.asker.is_some();
+        setup.verifying = verifying;
+        setup.durable = self.log.is_some();
+        setup.observed = self.observer.observes();
+        setup.watched = self.observer.watches();
     }
 }
 
 /// How the questions of a plan are answered while the process runs.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Answering {
     /// Answers that were given in advance.
     pub answers: Vec<SubmittedAnswer>,

@@ -42,7 +42,7 @@ pub async fn run(
     inputs: &BTreeMap<Arc<str>, Value>,
     context: Context<'_>,
 ) -> Outcome {
-    let span = spans::run(&context.run_id, &program.plan.name);
+    let span = spans::run(&context.setup.run_id, &program.plan.name);
     // The state of a run is large, and callers hold it within their own futures.
     let driving = Box::pin(Driver::new(program, inputs, context).drive());
     driving.instrument(span).await
@@ -92,12 +92,16 @@ impl<'a> Driver<'a> {
             wall: context.host.now(),
             monotonic: Duration::ZERO,
         };
-        let cache = RunCache::new(context.cache.take(), &context.run_id);
-        let confirm = context.defaults.confirm.clone();
-        let setup = context.take_setup();
-        let written = setup.replay.as_ref().map_or(0, |replay| replay.last);
+        let cache = RunCache::new(context.cache.take(), &context.setup.run_id);
+        let confirm = context.setup.defaults.confirm.clone();
+        context.complete_setup();
+        let written = context
+            .setup
+            .replay
+            .as_ref()
+            .map_or(0, |replay| replay.last);
         Self {
-            run: Run::new(program, inputs, setup, now),
+            run: Run::new(program, inputs, context.setup, now),
             toolbox: Toolbox::new(
                 context.tools,
                 (context.limit, context.root, confirm),

@@ -182,10 +182,9 @@ impl Base {
             .iter()
             .map(|call| call.again(&asked, &now))
             .collect();
-        let made_again =
-            self.calls.iter().zip(&again).filter(|(call, again)| {
-                call.is_effect_in(&now) && again.is_some_and(is_made_again)
-            });
+        let made_again = self.calls.iter().zip(&again).filter(|(call, again)| {
+            call.is_effect_in(&now) && again.is_some_and(RepeatReason::replaces)
+        });
         let made_again = made_again.map(|(call, _)| call.statement()).collect();
         let below = below(program, &made_again);
         let mut copies = Copies {
@@ -244,20 +243,6 @@ impl BaseCall {
             _ if !is_same => Some(RepeatReason::Definition),
             again => again,
         }
-    }
-}
-
-/// Returns true if effects below one that is made again for this reason may have been lost with it.
-fn is_made_again(reason: RepeatReason) -> bool {
-    match reason {
-        RepeatReason::Unknown => false,
-        RepeatReason::Asked
-        | RepeatReason::Definition
-        | RepeatReason::Arguments
-        | RepeatReason::Contract
-        | RepeatReason::Undone
-        | RepeatReason::UndoFailed
-        | RepeatReason::Order => true,
     }
 }
 

@@ -101,9 +101,9 @@ impl Draft {
         let early = Early::Start(reads, end.clone());
         let tools = self.prefetch.tools(&self.workspace);
         let run = new_run_id(&*self.workspace.host);
-        let mut job = Job::new(&plan, Inputs::default(), run);
-        job.max_steps = self.max_steps;
-        job.copies = self.base.as_ref().and_then(|base| {
+        let mut job = Job::new(&plan, Inputs::default(), &run);
+        job.setup.defaults.max_steps = self.max_steps;
+        job.setup.copies = self.base.as_ref().and_then(|base| {
             let copies = base.copies(&job.program, None);
             copies.ok().map(|(copies, _)| copies)
         });

@@ -1,6 +1,5 @@
 //! Everything that is needed to drive a run: its plan, its inputs, its tools and its recorded events.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planrun_lang::sema::{Plan, StepKind};
@@ -17,7 +16,7 @@ use crate::driver::{self, Context, Early, Observer, Silence};
 use crate::journal::store::{Created, Lease, NewRun};
 use crate::journal::{Log, ResultCache};
 use planrun_core::journal::ReplayState;
-use planrun_core::run::{Approval, Copies, Defaults, Outcome, Program, Until};
+use planrun_core::run::{Outcome, Program, Setup};
 
 /// A run, and everything that is needed to drive it.
 pub(super) struct Job {
@@ -27,54 +26,40 @@ pub(super) struct Job {
     pub(super) program: Arc<Program>,
     /// Why its plan cannot be run here, although it could be run when it began.
     pub(super) broken: Option<String>,
-    /// The definition of each named statement of its plan, by its name.
-    definitions: BTreeMap<String, String>,
     pub(super) inputs: Inputs,
-    pub(super) run: String,
+    pub(super) setup: Setup,
     pub(super) log: Option<Box<dyn Log>>,
-    pub(super) replay: Option<ReplayState>,
     pub(super) mock: bool,
-    pub(super) max_steps: Option<u64>,
-    pub(super) strict: bool,
-    pub(super) approval: Option<Approval>,
     /// Where the results that it copies come from.
     pub(super) base: Option<PinnedBase>,
-    /// Results of another run to copy.
-    pub(super) copies: Option<Copies>,
-    pub(super) until: Option<Box<Until>>,
-    pub(super) retries: bool,
     pub(super) resumption: Resumption,
     pub(super) drive: ResumeOptions,
 }
 
 impl Job {
     /// Creates a run of a plan that is not recorded, with nothing but its inputs.
-    pub(super) fn new(plan: &CheckedPlan, inputs: Inputs, run: String) -> Self {
+    pub(super) fn new(plan: &CheckedPlan, inputs: Inputs, run: &str) -> Self {
         Self {
             prefetch: plan.prefetch.clone(),
             ..Self::of(plan.workspace.clone(), plan.plan.clone(), inputs, run)
         }
     }
 
-    fn of(workspace: Arc<Workspace>, plan: Arc<Plan>, inputs: Inputs, run: String) -> Self {
+    fn of(workspace: Arc<Workspace>, plan: Arc<Plan>, inputs: Inputs, run: &str) -> Self {
         Self {
+            setup: Setup {
+                defaults: workspace.defaults(),
+                definitions: plan.definitions(),
+                ..Setup::new(run)
+            },
             workspace,
             prefetch: Prefetch::default(),
-            definitions: plan.definitions(),
             program: Arc::new(Program::new(plan)),
             broken: None,
             inputs,
-            run,
             log: None,
-            replay: None,
             mock: false,
-            max_steps: None,
-            strict: false,
-            approval: None,
             base: None,
-            copies: None,
-            until: None,
-            retries: false,
             resumption: Resumption::None,
             drive: ResumeOptions::default(),
         }
@@ -116,15 +101,16 @@ impl Job {
         let error = findings.find(|found| found.is_error() && damaged.is_some());
         let broken = error.map(|found| found.message.clone());
         let broken = broken.or_else(|| workspace.changed_contract(&plan, &pinned.own_contracts));
-        let (inputs, run) = (pinned.inputs()?, recorded.row.run.clone());
+        let run = &recorded.row.run;
+        let mut job = Self::of(Arc::new(workspace), plan, pinned.inputs()?, run);
+        job.setup.defaults.max_steps = pinned.max_steps;
+        job.setup.defaults.strict = pinned.strict;
+        job.setup.approval.clone_from(&pinned.approval);
         Ok(Self {
             broken,
             mock: pinned.mock,
-            max_steps: pinned.max_steps,
-            strict: pinned.strict,
-            approval: pinned.approval.clone(),
             base: pinned.base.clone(),
-            ..Self::of(Arc::new(workspace), plan, inputs, run)
+            ..job
         })
     }
 
@@ -134,7 +120,7 @@ impl Job {
         journal: &Journal,
         plan: &CheckedPlan,
     ) -> Result<Created<Box<dyn Lease>>, Error> {
-        let workspace = &self.workspace;
+        let (workspace, setup) = (&self.workspace, &self.setup);
         let mut pinned = Pinned::new(
             (plan.source.name(), plan.source.text(), &plan.plan),
             (
@@ -143,15 +129,15 @@ impl Job {
                 &plan.pins(),
             ),
             &self.inputs,
-            (self.mock, self.max_steps, self.strict),
+            (self.mock, setup.defaults.max_steps, setup.defaults.strict),
         );
-        pinned.approval.clone_from(&self.approval);
+        pinned.approval.clone_from(&setup.approval);
         pinned.base.clone_from(&self.base);
         pinned.confined = workspace.confined.is_some();
         pinned.within = workspace.confined.clone().unwrap_or_default();
         pinned.own_contracts = workspace.own_contracts(&plan.plan);
         let new = NewRun {
-            run: &self.run,
+            run: &setup.run_id,
             plan: &plan.plan.name,
             digest: pinned.digest(),
             pinned: &pinned.to_bytes(),
@@ -203,13 +189,11 @@ impl Job {
 
     /// Returns the outcome of the run so far, from a replay of its recorded events that calls nothing.
     pub(super) async fn replay(mut self, replay: ReplayState) -> Outcome {
-        self.replay = Some(replay);
+        self.setup.replay = Some(replay);
+        self.setup.replay_only = true;
         let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
-        let context = Context {
-            replay_only: true,
-            ..self.context(tools, &mut nobody)
-        };
+        let context = self.context(tools, &mut nobody);
         driver::run(&program, &inputs.0, context).await
     }
 
@@ -217,22 +201,11 @@ impl Job {
         Context {
             limit: self.workspace.limit.clone(),
             root: self.workspace.project.root.clone(),
-            defaults: Defaults {
-                max_steps: self.max_steps,
-                strict: self.strict,
-                ..self.workspace.defaults()
-            },
             log: self.log,
-            definitions: self.definitions,
-            approval: self.approval,
-            replay: self.replay,
-            copies: self.copies,
-            retries: self.retries,
             answering: self.drive.answering,
-            until: self.until,
             stand_in: self.drive.stand_in,
             cancel: self.drive.cancel,
-            ..Context::new(self.workspace.host.clone(), tools, &self.run, observer)
+            ..Context::new(self.workspace.host.clone(), tools, self.setup, observer)
         }
     }
 }

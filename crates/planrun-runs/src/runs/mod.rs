@@ -145,15 +145,34 @@ struct Open {
     takes_runs: bool,
 }
 
+/// Returns the project at a folder of this machine.
+fn located(folder: &Path) -> Result<(Arc<dyn Host>, Location), Error> {
+    let host = real_host();
+    // `locate` takes the path of a plan; any file directly in the folder will do.
+    let location = Workspace::locate(&*host, &folder.join(Location::FILE), None)?;
+    Ok((host, location))
+}
+
+fn service(host: Arc<dyn Host>, location: Location, journal: Option<Open>) -> Planrun {
+    Planrun {
+        shared: Arc::new(Shared {
+            host,
+            location,
+            journal: Mutex::new(journal),
+        }),
+        own_tools: Arc::default(),
+        confined: None,
+        pool: None,
+    }
+}
+
 impl Planrun {
     /// Opens the project at a folder, or the nearest one above it; without a `planrun.yaml`, the folder itself.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be used.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let host = real_host();
-        // `locate` takes the path of a plan; any file directly in the folder will do.
-        let location = Workspace::locate(&*host, &folder.join(Location::FILE), None)?;
+        let (host, location) = located(folder)?;
         Ok(Self::at(host, location))
     }
 
@@ -162,8 +181,7 @@ impl Planrun {
     /// # Errors
     /// Returns an error if the folder cannot be used.
     pub fn in_memory(folder: &Path) -> Result<Self, Error> {
-        let host = real_host();
-        let location = Workspace::locate(&*host, &folder.join(Location::FILE), None)?;
+        let (host, location) = located(folder)?;
         let store = Arc::new(MemoryStore::new(host.clone()));
         Ok(Self::with_store(host, location, store))
     }
@@ -171,16 +189,7 @@ impl Planrun {
     /// Opens the project at a location.
     #[must_use]
     pub fn at(host: Arc<dyn Host>, location: Location) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                host,
-                location,
-                journal: Mutex::new(None),
-            }),
-            own_tools: Arc::default(),
-            confined: None,
-            pool: None,
-        }
+        service(host, location, None)
     }
 
     /// Adds tools that are written in Rust. A tool replaces one of the same name in the project. Plans are checked
@@ -215,20 +224,11 @@ impl Planrun {
     /// Opens a project with another store for its runs, such as one in memory.
     #[must_use]
     pub fn with_store(host: Arc<dyn Host>, location: Location, store: Arc<dyn Store>) -> Self {
-        let journal = Mutex::new(Some(Open {
+        let journal = Open {
             journal: store,
             takes_runs: true,
-        }));
-        Self {
-            shared: Arc::new(Shared {
-                host,
-                location,
-                journal,
-            }),
-            own_tools: Arc::default(),
-            confined: None,
-            pool: None,
-        }
+        };
+        service(host, location, Some(journal))
     }
 
     /// Opens a project whose runs are already recorded in a journal.

@@ -87,20 +87,20 @@ impl Job {
 
     /// Returns the calls that the run is certain to make next; none if something else answers them, or if it may end.
     fn next_calls(&self) -> Vec<NextCall<'_>> {
-        let ends = self.replay.is_some() && self.resumption == Resumption::None;
+        let ends = self.setup.replay.is_some() && self.resumption == Resumption::None;
         if ends || self.drive.stand_in.is_some() {
             return Vec::new();
         }
         let walk = NextCalls {
             policy: &self.workspace.policy,
-            replay: self.replay.as_ref(),
-            copies: self.copies.as_ref(),
+            replay: self.setup.replay.as_ref(),
+            copies: self.setup.copies.as_ref(),
             resumption: self.resumption,
             is_local: &|tool| !self.workspace.project.is_remote(tool),
         };
         let plan = &*self.program.plan;
         let own = (0..).zip(&plan.body().nodes);
-        let until = self.until.as_ref();
+        let until = self.setup.until.as_ref();
         let needed =
             own.filter(|(number, _)| until.is_none_or(|until| until.needed.contains(number)));
         walk.of(plan, needed.map(|(_, node)| node))
@@ -109,7 +109,7 @@ impl Job {
     /// Returns the calls that the run makes, as far as this process drives it; none if something else answers them.
     fn calls(&self) -> Vec<&Call> {
         let plan = &*self.program.plan;
-        let Some(until) = &self.until else {
+        let Some(until) = &self.setup.until else {
             let answered = self.drive.stand_in.is_some();
             return calls_of(plan, plan.nodes().filter(|_| !answered));
         };

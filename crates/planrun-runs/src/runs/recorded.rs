@@ -120,8 +120,8 @@ impl RecordedRun {
         Ok(Loaded {
             program: job.program,
             inputs: job.inputs,
-            max_steps: job.max_steps,
-            strict: job.strict,
+            max_steps: job.setup.defaults.max_steps,
+            strict: job.setup.defaults.strict,
             base: job.base,
         })
     }

@@ -19,10 +19,10 @@ use super::replay::replay;
 use super::result_file::ResultFile;
 use super::run_id::new_run_id;
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun};
-use crate::driver::{Answering, Asker, Observer};
+use crate::driver::{Answering, Observer};
 use crate::journal::store::{Created, Lease, RunRow};
 use crate::journal::{MemoryCache, ResultCache};
-use planrun_core::journal::{MAX_CRASHES, ReplayState, SubmittedAnswer, Summary};
+use planrun_core::journal::{MAX_CRASHES, ReplayState, Summary};
 use planrun_core::run::{Approval, Copies, Interruption, Outcome, Program, Until};
 
 /// How a new run is started.
@@ -52,6 +52,7 @@ pub struct RunOptions {
 }
 
 /// How a process drives a run.
+#[derive(Clone)]
 pub struct ResumeOptions {
     /// How the questions of the plan are answered.
     pub answering: Answering,
@@ -126,7 +127,7 @@ impl Planrun {
         let ephemeral = options.ephemeral;
         let run = options.id.clone();
         let run = run.unwrap_or_else(|| new_run_id(&**self.host()));
-        let mut job = new_job(plan, inputs, run, options)?;
+        let mut job = new_job(plan, inputs, &run, options)?;
         let missing = || job.missing().filter(|_| existing.is_none());
         if let Some(why) = job.obstacle().or_else(missing) {
             return Err(Error::Unusable(why));
@@ -139,7 +140,7 @@ impl Planrun {
                 )));
             }
             return Ok(Run {
-                id: job.run.clone(),
+                id: run,
                 planrun: self.clone(),
                 result: None,
                 work: Work::Job(Box::new(job), None),
@@ -154,7 +155,7 @@ impl Planrun {
             }
         }
         Ok(Run {
-            id: job.run.clone(),
+            id: run,
             planrun: self.clone(),
             // A deferred call is handed over to another process, which resumes it.
             result: None,
@@ -236,17 +237,17 @@ impl Planrun {
             recorded.begin(&mut *lease, drive.until.as_deref())?;
         }
         job.log = Some(lease);
-        job.until = drive
+        job.setup.until = drive
             .until
             .as_deref()
             .map(|step| until_step(&job.program, step).map(Box::new))
             .transpose()?;
-        job.replay = Some(recorded.replay).filter(|replay| replay.last > 0);
-        (job.retries, job.drive) = (drive.retries, drive);
+        job.setup.replay = Some(recorded.replay).filter(|replay| replay.last > 0);
+        (job.setup.retries, job.drive) = (drive.retries, drive);
         Ok(Run {
-            id: job.run.clone(),
+            id: job.setup.run_id.to_string(),
             planrun: self.clone(),
-            result: Some(ResultFile::of(self, &job.run)),
+            result: Some(ResultFile::of(self, &job.setup.run_id)),
             work: Work::Job(Box::new(job), Some(recorded.journal)),
         })
     }
@@ -256,15 +257,15 @@ impl Planrun {
 fn new_job(
     plan: &CheckedPlan,
     inputs: Inputs,
-    run: String,
+    run: &str,
     options: RunOptions,
 ) -> Result<Job, Error> {
     let mut job = Job::new(plan, inputs, run);
     if let Some(step) = &options.drive.until {
-        job.until = Some(Box::new(until_step(&job.program, step)?));
+        job.setup.until = Some(Box::new(until_step(&job.program, step)?));
     }
     if let Some(base) = &options.base {
-        job.copies = Some(copies(base, &job.program, &options)?);
+        job.setup.copies = Some(copies(base, &job.program, &options)?);
         job.base = Some(PinnedBase {
             run: base.run().to_owned(),
             from: options.from.clone(),
@@ -272,9 +273,9 @@ fn new_job(
         });
     }
     job.mock = options.mock;
-    job.max_steps = options.max_steps;
-    job.strict = options.strict;
-    job.approval = options.approval;
+    job.setup.defaults.max_steps = options.max_steps;
+    job.setup.defaults.strict = options.strict;
+    job.setup.approval = options.approval;
     job.drive = options.drive;
     Ok(job)
 }
@@ -348,7 +349,7 @@ impl Run {
     /// Refuses a run whose plan makes a call that is impossible here, because the run would fail at that call.
     fn possible(mut self, journal: &Journal) -> Result<Self, Error> {
         let why = match &mut self.work {
-            Work::Job(job, _) => match &job.replay {
+            Work::Job(job, _) => match &job.setup.replay {
                 Some(replay) if !replay.retryable.is_empty() => job.undo_obstacle(replay),
                 replay => {
                     let answers = &job.drive.answering.answers;
@@ -403,7 +404,7 @@ impl Run {
     /// Returns true if it resumes a run that another process has begun.
     #[must_use]
     pub fn continues(&self) -> bool {
-        matches!(&self.work, Work::Job(job, _) if job.replay.is_some())
+        matches!(&self.work, Work::Job(job, _) if job.setup.replay.is_some())
     }
 
     /// Returns true if this process can ask people.
@@ -432,11 +433,13 @@ impl Run {
     /// or if the record of the run cannot be used.
     pub async fn drive(mut self, observer: &mut dyn Observer) -> Result<Driven, Error> {
         let (result, planrun, id) = (self.result.take(), self.planrun.clone(), self.id.clone());
-        let continuation = Continuation::of(&self.work);
+        let drive = match &self.work {
+            Work::Job(job, _) => job.drive.clone(),
+            Work::Ended(_) => ResumeOptions::default(),
+        };
         let mut driven = self.drive_once(observer).await?;
         while driven.is_behind() {
-            let options = continuation.options(&driven.outcome);
-            let Ok(run) = planrun.resume(&id, options) else {
+            let Ok(run) = planrun.resume(&id, drive.after(&driven.outcome)) else {
                 // Another process was faster, or the run cannot continue here.
                 break;
             };
@@ -454,10 +457,10 @@ impl Run {
     async fn drive_once(self, observer: &mut dyn Observer) -> Result<Driven, Error> {
         match self.work {
             Work::Job(mut job, journal) => {
-                if let (None, Some(base)) = (&job.copies, &job.base) {
+                if let (None, Some(base)) = (&job.setup.copies, &job.base) {
                     // A replay of the base is a large future.
                     let copies = Base::pinned_copies(&self.planrun, base, &job.program);
-                    job.copies = Some(Box::pin(copies).await?);
+                    job.setup.copies = Some(Box::pin(copies).await?);
                 }
                 let cache: Arc<dyn ResultCache> = match &journal {
                     Some(journal) if !job.is_simulated() => journal.cache(),
@@ -499,45 +502,18 @@ fn cannot_continue(run: &str, why: &str) -> Error {
     Error::Unusable(format!("the run `{run}` cannot continue here: {why}"))
 }
 
-/// How a process takes up a run again that it has just suspended, for messages that have arrived meanwhile.
-struct Continuation {
-    answers: Vec<SubmittedAnswer>,
-    asker: Option<Arc<dyn Asker>>,
-    until: Option<String>,
-    stand_in: Option<Arc<dyn StandIn>>,
-    cancel: CancellationToken,
-}
-
-impl Continuation {
-    fn of(work: &Work) -> Self {
-        let nothing = ResumeOptions::default();
-        let drive = match work {
-            Work::Job(job, _) => &job.drive,
-            Work::Ended(_) => &nothing,
-        };
-        Self {
-            answers: drive.answering.answers.clone(),
-            asker: drive.answering.asker.clone(),
-            until: drive.until.clone(),
-            stand_in: drive.stand_in.clone(),
-            cancel: drive.cancel.clone(),
-        }
-    }
-
-    /// Returns the options after this outcome. What has failed is not retried.
-    fn options(&self, outcome: &Outcome) -> ResumeOptions {
-        let is_left = |given: &&SubmittedAnswer| outcome.unused_answers.contains(&given.path);
-        ResumeOptions {
-            answering: Answering {
-                answers: self.answers.iter().filter(is_left).cloned().collect(),
-                asker: self.asker.clone(),
-            },
+impl ResumeOptions {
+    /// Returns how a process takes up a run again that it has just suspended with this outcome, for messages that have
+    /// arrived meanwhile. What has failed is not retried.
+    fn after(&self, outcome: &Outcome) -> Self {
+        let mut next = Self {
             retries: false,
             again: false,
-            until: self.until.clone(),
-            stand_in: self.stand_in.clone(),
-            cancel: self.cancel.clone(),
-        }
+            ..self.clone()
+        };
+        let answers = &mut next.answering.answers;
+        answers.retain(|given| outcome.unused_answers.contains(&given.path));
+        next
     }
 }
 

@@ -20,7 +20,7 @@ use super::responder::ScriptedResponder;
 use super::slots::Slots;
 use super::world::{Called, MockFault, Source, Unanswered, World};
 use planrun_core::journal::{InboxCommand, MAX_CRASHES, Move, ReplayState, Signal};
-use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program};
+use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program, Setup};
 use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
 use planrun_runs::journal::{Log, MemoryCache, MemoryLog};
 
@@ -312,10 +312,8 @@ impl TestRun<'_> {
     /// Returns the outcome that the journal records, from a replay that calls nothing.
     async fn recorded_outcome(&self, host: &Arc<dyn Host>) -> Option<Outcome> {
         let mut observer = driver::Silence;
-        let context = Context {
-            replay_only: true,
-            ..self.context(host, &mut observer)
-        };
+        let mut context = self.context(host, &mut observer);
+        context.setup.replay_only = true;
         let mut outcome = driver::run(self.program, &self.case.inputs, context).await;
         outcome.interruption = Some(Interruption::Asked);
         Some(outcome)
@@ -329,15 +327,18 @@ impl TestRun<'_> {
         let stand_in: Arc<dyn StandIn> = self.world.clone();
         let recorded = self.recorded.as_ref().map_or(RUN, |recorded| &recorded.run);
         let run = self.live.as_ref().map_or(recorded, |live| &live.run);
-        Context {
-            limit: self.environment.limit.clone(),
-            root: self.environment.root.clone(),
+        let setup = Setup {
             defaults: self.environment.defaults.clone(),
             replay: self.replay_state().filter(|state| state.last > 0),
             order: self.options.order,
+            ..Setup::new(run)
+        };
+        Context {
+            limit: self.environment.limit.clone(),
+            root: self.environment.root.clone(),
             stand_in: Some(stand_in),
             cache: Some(Arc::new(self.cache.clone())),
-            ..Context::new(host.clone(), self.tools(host.clone()), run, observer)
+            ..Context::new(host.clone(), self.tools(host.clone()), setup, observer)
         }
     }
 

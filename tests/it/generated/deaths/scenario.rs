@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun_core::journal::SubmittedAnswer;
-use planrun_core::run::{Asking, Interruption, Outcome, Program};
+use planrun_core::run::{Asking, Interruption, Outcome, Program, Setup};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::value::Value;
@@ -152,21 +152,19 @@ impl Harness<'_> {
             seed: self.scenario.seed,
             refused: self.refused.clone(),
         };
+        let setup = Setup {
+            replay,
+            retries,
+            ..Setup::new("test-run")
+        };
         let context = Context {
             root: PathBuf::from("/"),
             log: Some(Box::new(self.log.clone()) as Box<dyn Log>),
-            replay,
-            retries,
             answering: Answering {
                 answers: Vec::new(),
                 asker: Some(Arc::new(asker)),
             },
-            ..Context::new(
-                host.clone(),
-                Arc::new(self.tools(host)),
-                "test-run",
-                &mut silent,
-            )
+            ..Context::new(host.clone(), Arc::new(self.tools(host)), setup, &mut silent)
         };
         let (program, inputs) = (
             Arc::new(Program::new(self.scenario.plan.clone())),
@@ -186,14 +184,17 @@ impl Harness<'_> {
     ) -> Result<ScenarioResult, String> {
         let host: Arc<dyn Host> = at(self.scenario.seed, now);
         let mut silent = Silence;
-        let context = Context {
-            root: PathBuf::from("/"),
+        let setup = Setup {
             replay: Some(self.log.replay_state().map_err(|error| error.to_string())?),
             replay_only: true,
+            ..Setup::new("test-run")
+        };
+        let context = Context {
+            root: PathBuf::from("/"),
             ..Context::new(
                 host.clone(),
                 Arc::new(self.tools(&host)),
-                "test-run",
+                setup,
                 &mut silent,
             )
         };

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun_core::journal::{Event, EventKind, StepError};
-use planrun_core::run::{Order, Outcome, Program};
+use planrun_core::run::{Order, Outcome, Program, Setup};
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, NoFiles, Plan, Tools};
 use planrun_lang::source::SourceFile;
@@ -356,10 +356,13 @@ fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran
         } else {
             Order::Seeded(order)
         };
+        let setup = Setup {
+            order,
+            ..Setup::new("test-run")
+        };
         let context = Context {
             root: PathBuf::from("/"),
-            order,
-            ..Context::new(host, Arc::new(catalog), "test-run", &mut observer)
+            ..Context::new(host, Arc::new(catalog), setup, &mut observer)
         };
         let running = driver::run(program, &inputs, context);
         let outcome = tokio::time::timeout(Duration::from_hours(24), running)

@@ -291,12 +291,6 @@ impl Calls {
             again.sends = state.sends + 1;
         }
     }
-
-    /// Removes a call whose step has settled.
-    pub(in crate::run) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
-        self.open.settled(ctx, at);
-        self.approvals.withdraw(ctx, at);
-    }
 }
 
 /// Returns true if an earlier process has refused to send a call.

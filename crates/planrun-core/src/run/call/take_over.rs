@@ -96,18 +96,11 @@ pub(in crate::run) fn note_made(ctx: &mut Context, at: NodeRef, effect: Effect) 
         return;
     }
     let details = ctx.tree.record(at).details();
-    let renewal = match details.and_then(|details| details.again) {
-        // If it has happened, what was done below it was done after it, and is still there.
-        None | Some(RepeatReason::Unknown) => Renewal::First,
-        Some(
-            RepeatReason::Asked
-            | RepeatReason::Definition
-            | RepeatReason::Arguments
-            | RepeatReason::Contract
-            | RepeatReason::Undone
-            | RepeatReason::UndoFailed
-            | RepeatReason::Order,
-        ) => Renewal::Again,
+    let again = details.and_then(|details| details.again);
+    let renewal = if again.is_some_and(RepeatReason::replaces) {
+        Renewal::Again
+    } else {
+        Renewal::First
     };
     ctx.renewed.note(&ctx.tree, at, renewal);
 }

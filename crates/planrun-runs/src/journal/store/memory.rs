@@ -287,13 +287,14 @@ impl Store for MemoryStore {
     }
 
     fn events(&self, run: &str, from: u64) -> Result<RecordedEvents, JournalError> {
-        let mut content = self.content.lock();
-        let lines = content.find(run)?.lines.clone();
-        let events = (1..)
-            .zip(lines)
-            .map(|(number, line)| Recorded { number, line });
+        let (from, mut content) = (from.max(1), self.content.lock());
+        let lines = &content.find(run)?.lines;
+        let before = usize::try_from(from - 1).unwrap_or(usize::MAX);
+        // A reader that follows the run is given the new events only, so it copies no others.
+        let lines = lines.get(before..).unwrap_or_default().to_vec();
+        let events = (from..).zip(lines);
         Ok(Box::new(
-            events.skip_while(move |event| event.number < from).map(Ok),
+            events.map(|(number, line)| Ok(Recorded { number, line })),
         ))
     }
 

@@ -17,7 +17,7 @@ pub use failure::{Damage, JournalError};
 pub use interface::{Lease, Message, Prune, Pruned, Recorded, RecordedEvents, Seen, Store};
 pub use memory::MemoryStore;
 pub use run_row::{Created, Filter, Holder, NewRun, RunInfo, RunRow};
-pub use sqlite::{Durable, Events, Journal, Settings, SqliteLease, Summary, Synchronous};
+pub use sqlite::{Durable, Events, Journal, Settings, SqliteLease, Synchronous};
 pub use verify::{ExportFault, verify_export};
 
 /// Converts a time that has been to 64-bit nanoseconds since the Unix epoch, as in the file, which reach to the year

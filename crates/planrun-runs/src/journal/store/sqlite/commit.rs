@@ -1,11 +1,12 @@
 //! The statements of one transaction of the writer.
 
+use planrun_core::journal::Summary;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::super::digest::{Digest, link};
 use super::super::failure::JournalError;
 use super::nanos;
-use super::queue::{Summary, Target, Work};
+use super::queue::{Target, Work};
 use super::rows::wake_microseconds;
 
 /// Maximum length of a segment in bytes, unless a single event is longer. Longer texts are split, because readers hold
@@ -117,14 +118,14 @@ pub(super) fn newest_message(connection: &Connection, run: i64) -> rusqlite::Res
 fn advance(
     transaction: &Transaction<'_>,
     target: &Target,
-    summary: Option<&Summary>,
+    summary: Option<&(Summary, i128)>,
     until: i64,
 ) -> rusqlite::Result<bool> {
     let changed = match summary {
         None => transaction
             .prepare_cached("UPDATE runs SET last = ?3, head = ?4, driven_until = ?5 WHERE id = ?1 AND epoch = ?2")?
             .execute(params![target.id, target.epoch, target.last, target.head, until])?,
-        Some(summary) => transaction
+        Some((summary, at)) => transaction
             .prepare_cached(
                 "UPDATE runs SET last = ?3, head = ?4, driven_until = ?5, state = ?6, ended = ?7, error = ?8,
                                  note = ?9, wake_at = ?10, updated_at = ?11, steps_done = ?12, steps_all = ?13
@@ -137,11 +138,11 @@ fn advance(
                 target.head,
                 until,
                 summary.state.name(),
-                summary.ended,
+                summary.state.is_ended(),
                 summary.error,
                 summary.note,
-                summary.wake_at.map(wake_microseconds),
-                nanos(summary.updated_at),
+                summary.wake.map(wake_microseconds),
+                nanos(*at),
                 summary.steps_done,
                 summary.steps_all,
             ])?,

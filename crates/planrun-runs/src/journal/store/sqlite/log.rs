@@ -7,7 +7,6 @@ use tokio::sync::watch;
 
 use super::super::digest::Digest;
 use super::SqliteLease;
-use super::queue;
 use crate::journal::Log;
 use planrun_core::journal::{Message, Summary};
 
@@ -21,20 +20,8 @@ impl Log for SqliteLease {
     }
 
     fn summarize(&mut self, summary: &Summary) {
-        let state = summary.state;
-        Self::summary(
-            self,
-            queue::Summary {
-                state,
-                ended: state.is_ended(),
-                error: summary.error.clone(),
-                note: summary.note.clone(),
-                wake_at: summary.wake,
-                updated_at: self.now(),
-                steps_done: summary.steps_done,
-                steps_all: Some(summary.steps_all),
-            },
-        );
+        let now = self.now();
+        Self::summary(self, summary.clone(), now);
     }
 
     fn flush(&mut self) {

@@ -29,7 +29,7 @@ use planrun_tools::host::Host;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use events::Events;
-pub use queue::{Durable, Summary};
+pub use queue::Durable;
 pub use sqlite_lease::SqliteLease;
 
 use super::export::{Exported, export};

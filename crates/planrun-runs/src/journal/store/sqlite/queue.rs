@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use planrun_lang::protocol::RunState;
+use planrun_core::journal::Summary;
 use tokio::sync::watch;
 
 // The tests below run threads in many orders, which requires the model of `shuttle`. No other unit test may create a
@@ -32,23 +32,6 @@ pub struct Durable {
     pub failure: Option<JournalError>,
 }
 
-/// The state of a run, for lists of runs. Times are in nanoseconds since the Unix epoch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
-    pub state: RunState,
-    /// Whether the run has ended, so that it may be deleted.
-    pub ended: bool,
-    /// Class of its error.
-    pub error: Option<String>,
-    /// A short text for people, such as what the run waits for.
-    pub note: Option<String>,
-    /// Time at which it resumes by itself.
-    pub wake_at: Option<i128>,
-    pub updated_at: i128,
-    pub steps_done: u64,
-    pub steps_all: Option<u64>,
-}
-
 /// The work that a driver passes to the writer at once.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
@@ -56,7 +39,8 @@ pub(super) struct Batch {
     pub text: String,
     /// Number of lines.
     pub lines: u64,
-    pub summary: Option<Summary>,
+    /// With the time at which it was made, in nanoseconds since the Unix epoch.
+    pub summary: Option<(Summary, i128)>,
     pub blobs: Vec<(Digest, Vec<u8>)>,
     /// Ids of the messages that the lines record.
     pub taken: Vec<i64>,

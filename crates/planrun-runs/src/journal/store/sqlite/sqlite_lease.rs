@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use planrun_core::journal::Summary;
 use tokio::sync::watch;
 
 use super::super::digest::Digest;
@@ -11,7 +12,7 @@ use super::super::interface::Message;
 use super::Inner;
 use super::commit_queue::CommitQueue;
 use super::lease::GrantedLease;
-use super::queue::{Batch, Durable, Summary};
+use super::queue::{Batch, Durable};
 
 /// Maximum number of events of a run: 32 bits of a segment's row id hold the event number.
 const MAX_EVENTS: u64 = u32::MAX as u64;
@@ -99,9 +100,10 @@ impl SqliteLease {
         self.batch.text.push('\n');
     }
 
-    /// Records the state of the run, to be written together with the events appended so far.
-    pub fn summary(&mut self, summary: Summary) {
-        self.batch.summary = Some(summary);
+    /// Records the state of the run, to be written together with the events appended so far. `at` is in nanoseconds since
+    /// the Unix epoch.
+    pub fn summary(&mut self, summary: Summary, at: i128) {
+        self.batch.summary = Some((summary, at));
     }
 
     /// Stores a large value by its hash. It is on disk no later than the events that are appended from now on.
