@@ -157,6 +157,10 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
     if request.trim().is_empty() {
         return Err(Failure::Usage("the request is empty".to_owned()));
     }
+    if let Some(name) = &arguments.save {
+        // Before the model is asked and paid.
+        PlanMode::valid_name(name).map_err(|why| Failure::Usage(why.to_string()))?;
+    }
     let model = model(&planrun, arguments.model.as_deref())?;
     let options = options(arguments)?;
     if let Some(times) = arguments.repeat {
