@@ -129,6 +129,16 @@ pub(in crate::sema::expr) fn absent_value(
     })
 }
 
+/// Says that `has` around a value that may be null does not prove that it is present.
+pub(in crate::sema::expr) fn only_has(absent: Diagnostic, path: &str) -> Diagnostic {
+    let mut absent = absent.help(format!(
+        "`has({path})` only tests that the field exists, and it may be null; write `{path} != null` instead"
+    ));
+    // A default would be used for each element that the condition was meant to leave out.
+    absent.fix = None;
+    absent
+}
+
 /// Returns the advice to add a default.
 fn add_default(default: Option<&str>) -> String {
     default.map_or_else(
