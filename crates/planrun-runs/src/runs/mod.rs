@@ -49,6 +49,7 @@ mod answer;
 mod answer_path;
 mod base;
 mod calls;
+mod confined;
 mod contracts;
 mod delivery;
 mod draft;

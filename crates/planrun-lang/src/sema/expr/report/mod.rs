@@ -8,7 +8,7 @@ mod values;
 
 pub(super) use absence::{
     absent_operand, absent_value, always_absent, atom_text, changing_context, maybe_absent,
-    never_null, only_has,
+    meant_default, never_null, only_has,
 };
 pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
 pub(super) use functions::{
@@ -22,7 +22,7 @@ pub(super) use names::{
     status_of_task, unknown_field, unknown_name, unknown_status,
 };
 pub(super) use values::{
-    as_text, as_time, extra_field, interpolated_value, lossy_number, meant_default, missing_fields,
+    as_text, as_time, extra_field, interpolated_value, lossy_number, missing_fields,
     negative_position, never_equal, never_in, no_binary, no_elements, no_key, no_order, no_unary,
     not_a_bool, not_a_list, not_an_entry, wrong_key, wrong_position, wrong_type,
 };

@@ -1,5 +1,6 @@
 //! Diagnostics about values of the wrong type.
 
+use super::absence::{absent_elements, lacks_elements};
 use super::{appended, meant, short, with_names, wrapped};
 use crate::diag::codes::{names, order, types};
 use crate::diag::nearest;
@@ -54,18 +55,8 @@ pub(in crate::sema::expr) fn wrong_type(
     if let Some(function) = time_of_text(actual, &expected.without_null()) {
         return converted(diagnostic, function, span);
     }
-    if let (Type::List(own), Type::List(element)) = (actual, &expected.without_null())
-        && mismatch.absent()
-        && !element.is_optional()
-        && own.is_optional()
-    {
-        let simple = combine::is_simple(node);
-        return diagnostic
-            .help("leave out the elements that are absent: `.filter(x, x != null)`")
-            .unsafe_fix(
-                "leave out the elements that are absent",
-                appended(span, ".filter(x, x != null)", simple),
-            );
+    if mismatch.absent() && lacks_elements(actual, &expected.without_null()) {
+        return absent_elements(diagnostic, span, combine::is_simple(node));
     }
     let convertible = matches!(
         super::super::literal::widened(actual),
@@ -259,24 +250,6 @@ pub(in crate::sema::expr) fn not_a_bool(
     diagnostic
         .help(format!("{help}: `{}`", text.trim_start()))
         .unsafe_fix(help, edits)
-}
-
-/// Creates the diagnostic for `x || other`, where `x` may be absent and `other` is meant as its default.
-pub(in crate::sema::expr) fn meant_default(
-    ty: &Type,
-    span: Span,
-    rest: &[ast::ChainLink],
-) -> Diagnostic {
-    let message = format!(
-        "an operand of `||` must be a bool, but this is {}",
-        short(ty)
-    );
-    let edits = rest.iter().map(|link| Edit::new(link.operator_span, "??"));
-    Diagnostic::new(&types::NOT_A_BOOL, span, message)
-        .note(format!("this is {}", short(ty)))
-        .expected("bool", ty)
-        .help("write a default with `??`: `x ?? other`")
-        .unsafe_fix("write `??`", edits.collect())
 }
 
 pub(in crate::sema::expr) fn no_binary(
