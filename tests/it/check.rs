@@ -700,7 +700,7 @@ fn a_plan_file_outside_of_the_project_has_to_come_into_it() {
         "{output:?}"
     );
     assert!(
-        output.stdout.contains("put the file into the project"),
+        output.stdout.contains("put it into the project"),
         "{output:?}"
     );
 }

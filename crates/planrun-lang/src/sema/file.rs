@@ -265,7 +265,7 @@ impl Session<'_> {
             Err(reason) => {
                 let is_relative = path.text.starts_with("./") || path.text.starts_with("../");
                 let help = if is_relative {
-                    "correct the path, or put the file into the project: only files of the project can be used"
+                    "correct the path, which begins at the folder of this file; to use a file from outside of the project, put it into the project"
                 } else {
                     "write a path relative to this file that begins with `./` or `../`"
                 };
