@@ -122,6 +122,7 @@ impl From<Error> for Failure {
             | Error::Invalid(_)
             | Error::Findings(_)
             | Error::Obstacles(_)
+            | Error::BeganDifferently { .. }
             | Error::PlanChoice { .. }
             | Error::UnknownStep { .. }
             | Error::Stuck { .. }

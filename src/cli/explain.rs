@@ -2,8 +2,11 @@
 
 use clap::Args;
 use owo_colors::Style;
-use planrun_lang::diag::render::{Appearance, visible_line};
+use planrun_lang::builtins;
+use planrun_lang::diag::render::{Appearance, command, visible_line};
 use planrun_lang::diag::{Code, closest, code_named, codes};
+use planrun_lang::sema::expr::is_macro;
+use planrun_lang::syntax::ast::CLAUSE_WORDS;
 use planrun_lang::types::Signature;
 use planrun_tools::tools::{BUILT_IN, pages};
 
@@ -34,6 +37,13 @@ pub struct Arguments {
 /// The short description of the language.
 const LANGUAGE: &str = include_str!("language.md");
 
+/// The words that begin items, settings, statements and values of steps.
+const STATEMENTS: [&str; 26] = [
+    "use", "type", "tool", "plan", "test", "policy", "allow", "task", "listener", "set", "step",
+    "let", "if", "else", "each", "repeat", "race", "do", "match", "wait", "input", "infer", "ask",
+    "ensure", "fail", "reply",
+];
+
 /// Prints the page of a code or tool, or the list of codes and tools. Returns an error if there is no such code or
 /// tool, or the output cannot be written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
@@ -58,6 +68,13 @@ fn find(name: &str) -> Result<&'static Code> {
         .split_once('[')
         .map_or(name, |(_, rest)| rest.trim_end_matches(']'));
     code_named(bare).map_err(|unknown| {
+        if let Some(what) = word_of_language(bare) {
+            let word = visible_line(bare);
+            let language = command("explain --language");
+            return Failure::Usage(format!(
+                "`{word}` is no code: it is {what}; `{language}` describes the whole language"
+            ));
+        }
         let built_in = pages::built_in();
         let paths: Vec<String> = built_in.iter().map(|tool| tool.path()).collect();
         let names = paths.iter().map(String::as_str).chain(BUILT_IN);
@@ -71,6 +88,26 @@ fn find(name: &str) -> Result<&'static Code> {
             _ => unknown.to_string(),
         })
     })
+}
+
+/// Says what a word of the language is: the beginning of a statement or an item, a clause, or a function. Such words
+/// have no pages of their own.
+fn word_of_language(word: &str) -> Option<String> {
+    let mut functions = builtins::all();
+    if STATEMENTS.contains(&word) {
+        Some("the beginning of a statement or of a part of a plan file".to_owned())
+    } else if CLAUSE_WORDS.contains(&word) || word == "expires" {
+        Some("a clause of a step".to_owned())
+    } else if let Some(function) = functions.find(|function| function.name == word) {
+        Some(format!(
+            "a function; {}",
+            function.description.trim_end_matches('.')
+        ))
+    } else if is_macro(word) {
+        Some("a macro over the elements of a list or a map".to_owned())
+    } else {
+        None
+    }
 }
 
 /// Returns the page of a built-in tool or the tools of a namespace; `None` if the name is neither.

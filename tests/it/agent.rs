@@ -548,3 +548,15 @@ fn a_plan_that_was_refused_is_not_followed_by_another() {
     assert!(answered.stderr.contains("denied.human"), "{answered:?}");
     assert!(setup.0.desk.calls().is_empty());
 }
+
+#[test]
+fn a_name_that_no_plan_can_have_is_refused_before_the_model_is_asked() {
+    let setup = TestProject::saying(&[&fenced(COUNT)]);
+    let output = setup.agent(&["--save", "../tidy"]);
+    assert_eq!(output.status, 2, "{output:?}");
+    assert!(
+        output.stderr.contains("`../tidy` is not a valid plan name"),
+        "{output:?}"
+    );
+    assert_eq!(setup.requests().len(), 0);
+}

@@ -278,3 +278,11 @@ tools:
     );
     assert!(!told.contains("t0ken-4711"), "{told}");
 }
+
+#[test]
+fn a_conversation_that_goes_on_without_a_request_is_named_after_its_last_one() {
+    let setup = TestProject::new("- { text: One }\n- { text: Two }");
+    assert_eq!(setup.agent(&["Count them"]).status, 0);
+    let output = setup.agent(&["--format", "json"]);
+    assert!(output.stdout.contains("\"Count them...\""), "{output:?}");
+}

@@ -116,3 +116,13 @@ fn run_listens_to_the_same_comments() {
         "{output:?}"
     );
 }
+
+#[test]
+fn a_single_call_is_not_told_to_write_something_in_its_plan() {
+    let files = crate::support::folder([("a.txt", "x")]);
+    let call = ["tools", "run", "fs.read", "--input", "{\"path\":\"a.txt\"}"];
+    let output = crate::support::planrun(call).within(files.path()).run();
+    let told = "reading files requires a permission, but the project allows nothing; add `allow: { read: […] }` to planrun.yaml";
+    assert!(output.stderr.contains(told), "{output:?}");
+    assert_ne!(output.status, 0);
+}

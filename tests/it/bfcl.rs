@@ -144,6 +144,7 @@ fn judged(calls: &[Call], tools: &Tools) -> Results {
         severities: None,
         calls: None,
         by_model: false,
+        is_call: false,
     };
     let mut codes: BTreeMap<usize, Vec<(&'static str, String)>> = BTreeMap::new();
     for found in lint::check_file(&source, tools, &NoFiles, &project).diagnostics {

@@ -129,6 +129,7 @@ fn checked(path: &Path) -> (SourceFile, CheckedFile) {
         severities: None,
         calls: None,
         by_model: false,
+        is_call: false,
     };
     let source = SourceFile::new("a.plan", std::fs::read_to_string(path).unwrap());
     let checked = lint::check_file(&source, &tools, &NeighbouringFiles(path), &rules);

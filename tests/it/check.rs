@@ -666,3 +666,41 @@ fn explain_takes_a_code_as_it_is_printed() {
         "{output:?}"
     );
 }
+
+#[test]
+fn explain_says_what_a_word_of_the_language_is() {
+    for (word, told) in [
+        ("recover", "`recover` is no code: it is a clause of a step"),
+        ("each", "the beginning of a statement"),
+        ("getMonth", "it is a function; "),
+        ("transformList", "it is a macro"),
+    ] {
+        let output = planrun(["explain", word]).run();
+        assert_eq!(output.status, 2, "{output:?}");
+        assert!(output.stderr.contains(told), "{told}: {output:?}");
+        assert!(
+            output.stderr.contains("planrun explain --language"),
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
+fn a_plan_file_outside_of_the_project_has_to_come_into_it() {
+    let used = "plan b() -> int { reply 1 }";
+    let plan = "use \"../b.plan\" as b plan a() -> int { step one = b.b() reply one }";
+    let files = folder([("p/planrun.yaml", ""), ("p/a.plan", plan), ("b.plan", used)]);
+    let output = planrun(["check", "a.plan"])
+        .within(&files.path().join("p"))
+        .run();
+    assert!(
+        output
+            .stdout
+            .contains("`../b.plan` is outside of the project"),
+        "{output:?}"
+    );
+    assert!(
+        output.stdout.contains("put it into the project"),
+        "{output:?}"
+    );
+}

@@ -681,6 +681,7 @@ impl Case {
             severities: None,
             calls: None,
             by_model: false,
+            is_call: false,
         };
         lint::check_file(
             &SourceFile::new("example.plan", text),

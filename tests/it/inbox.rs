@@ -911,3 +911,22 @@ fn a_damaged_run_is_named_when_all_are_answered_and_can_be_deleted() {
     assert_eq!(output.status, 0, "{output:?}");
     assert_eq!(run(&place, &["runs", "show", "r2"]).status, 2);
 }
+
+#[test]
+fn a_field_that_may_be_left_out_is_not_among_those_to_fill_in() {
+    for (fields, answer) in [
+        ("name: string, note: string?", "{\"name\": <string>}"),
+        ("note: string?", "{\"note\": <string?>}"),
+    ] {
+        let plan = format!("plan p() {{ step form = input \"Who?\" -> {{ {fields} }} }}");
+        let place = crate::support::folder([("a.plan", plan)]);
+        let run = |arguments: &[&str]| {
+            let command = crate::support::planrun(arguments);
+            command.within(place.path()).run()
+        };
+        run(&["run", "a.plan", "--run-id", "r1"]);
+        let printed = run(&["runs", "inbox"]).stdout;
+        let command = format!("answer: planrun runs answer r1 'form={answer}' --resume");
+        assert!(printed.contains(&command), "{printed}");
+    }
+}

@@ -511,6 +511,7 @@ fn tools_are_listed_as_much_as_is_wanted_of_them() {
     let list = |more: &[&str]| run(&place, &[&["tools", "list"], more].concat()).stdout;
     assert!(list(&["--query", "count the letters"]).starts_with("notes.count "));
     assert_eq!(list(&["--query", "banana"]), "");
+    assert_eq!(list(&["--query", " "]), list(&[]));
     assert_eq!(list(&["--query", "banana", "--format", "json"]), "{}\n");
     let brief = list(&["--query", "keep a note", "--brief"]);
     assert_eq!(brief.lines().next(), Some("notes.keep-note"));

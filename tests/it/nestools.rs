@@ -204,6 +204,7 @@ fn check(text: &str) -> Vec<Diagnostic> {
         severities: None,
         calls: None,
         by_model: false,
+        is_call: false,
     };
     lint::check_file(
         &SourceFile::new("plan.plan", text),

@@ -156,12 +156,21 @@ fn a_list_in_which_nothing_is_found_names_the_nearest() {
 #[test]
 fn a_malformed_answer_is_not_repeated() {
     let place = waiting("r1");
-    for command in [
-        &["runs", "answer", "r1", "form={\"pin\": hunter2}"][..],
-        &["run", "a.plan", "--answer", "form={\"pin\": hunter2}"],
-        &["runs", "signal", "r1", "go=hunter2"],
+    let plan = "plan p() { step sent = wait for signal \"go\" -> string }";
+    let signalled = folder([("b.plan", plan)]);
+    run(&signalled, &["run", "b.plan", "--run-id", "r1"]);
+    for (place, command) in [
+        (
+            &place,
+            &["runs", "answer", "r1", "form={\"pin\": hunter2}"][..],
+        ),
+        (
+            &place,
+            &["run", "a.plan", "--answer", "form={\"pin\": hunter2}"],
+        ),
+        (&signalled, &["runs", "signal", "r1", "go=hunter2"]),
     ] {
-        let output = run(&place, command);
+        let output = run(place, command);
         assert_eq!(output.status, 2, "{output:?}");
         assert!(
             output.stderr.contains("is not JSON") && !output.stderr.contains("hunter2"),

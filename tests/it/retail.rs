@@ -145,6 +145,7 @@ fn play(task: &Json, expected: &Json, tools: &Tools, environment: &TestEnvironme
         severities: None,
         calls: None,
         by_model: false,
+        is_call: false,
     };
     let checked = lint::check_file(&source, tools, &NoFiles, &project);
     let suite = Suite::new(source, checked).with_recordings(&host);

@@ -304,14 +304,39 @@ fn a_question_that_expires_before_the_process_exits_is_printed_when_it_is_asked(
 
 #[test]
 fn a_run_that_waits_for_a_signal_tells_how_to_send_it() {
-    let plan = "plan p() -> int { step sent = wait for signal \"go\" -> int reply sent }";
+    let payloads = [
+        ("int", "go=<int>", "go=3"),
+        (
+            "{ payment: string, cents: int, note: string? }",
+            "'go={\"payment\": <string>, \"cents\": <int>}'",
+            "go={\"payment\": \"p\", \"cents\": 1}",
+        ),
+    ];
+    for (ty, to_fill_in, sent) in payloads {
+        let plan = format!("plan p() {{ step sent = wait for signal \"go\" -> {ty} }}");
+        let files = folder([("a.plan", plan)]);
+        let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+        let output = run(&["run", "a.plan", "--run-id", "r"]);
+        assert_eq!(output.status, 4, "{output:?}");
+        let command = format!("send it with `planrun runs signal r {to_fill_in}`");
+        assert!(output.stderr.contains(&command), "{output:?}");
+        assert_eq!(run(&["runs", "signal", "r", sent]).status, 0);
+    }
+}
+
+#[test]
+fn a_signal_that_nobody_awaits_is_told_as_that_whatever_its_payload() {
+    let plan = "plan p() {
+        task work \"Work\" statuses [open, ready] external
+        step moved = wait for work is ready || signal \"go\"
+    }";
     let files = folder([("a.plan", plan)]);
     let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
-    let output = run(&["run", "a.plan", "--run-id", "r"]);
-    assert_eq!(output.status, 4, "{output:?}");
-    let command = "send it with `planrun runs signal r go=<JSON>`";
-    assert!(output.stderr.contains(command), "{output:?}");
-    assert_eq!(run(&["runs", "signal", "r", "go=3"]).status, 0);
+    assert_eq!(run(&["run", "a.plan", "--run-id", "r"]).status, 4);
+    let output = run(&["runs", "signal", "r", "wrk=ready"]);
+    let told = "it waits for `go`, and `work` can be moved; did you mean `work`?";
+    assert!(output.stderr.contains(told), "{output:?}");
+    assert_ne!(output.status, 0);
 }
 
 #[test]

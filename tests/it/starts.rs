@@ -711,3 +711,67 @@ plan a() {{
         assert!(!output.stderr.contains("patched:"), "{}", output.stderr);
     }
 }
+
+#[test]
+fn inputs_come_from_one_place_and_each_is_given_once() {
+    let plan = "use sys plan p(n: int = 1) -> int { step one = sys.echo(value: n) reply one }";
+    let files = folder([("a.plan", plan), ("n.json", "{\"n\": 2, \"n\": 3}")]);
+    let refused = |arguments: &[&str], why: &str| {
+        let output = planrun(arguments).within(files.path()).run();
+        assert_eq!(output.status, 2, "{output:?}");
+        assert!(output.stderr.contains(why), "{why}: {output:?}");
+    };
+    refused(
+        &["run", "-", "--input", "-"],
+        "the plan and its inputs cannot both come from standard input",
+    );
+    refused(
+        &["run", "a.plan", "-i", "n=1", "-i", "n=2"],
+        "the input `n` is given more than once",
+    );
+    refused(
+        &["run", "a.plan", "--input", "n.json"],
+        "`n.json` has the input `n` more than once",
+    );
+    // A single input takes precedence over the document.
+    let files = folder([("a.plan", plan), ("n.json", "{\"n\": 2}")]);
+    let both = planrun(["run", "a.plan", "--input", "n.json", "-i", "n=4"]);
+    assert_eq!(both.within(files.path()).run().stdout, "4\n");
+}
+
+#[test]
+fn a_run_id_that_is_taken_tells_what_differs() {
+    let plan = "use sys plan p(n: int = 1, s: string = \"x\") -> int {
+        step one = sys.echo(value: n)
+        reply one + size(s)
+    }";
+    let files = folder([
+        ("a.plan", plan.to_owned()),
+        ("b.plan", plan.replace("+", "-")),
+    ]);
+    let run = |arguments: &[&str]| {
+        let arguments = ["run", "--run-id", "r"].iter().chain(arguments);
+        planrun(arguments.copied()).within(files.path()).run()
+    };
+    assert_eq!(run(&["a.plan", "-i", "n=1"]).status, 0);
+    for (arguments, told) in [
+        (
+            &["a.plan", "-i", "n=1", "-i", "s=x"][..],
+            "what differs: the input `s` (not given then);",
+        ),
+        (
+            &["a.plan", "-i", "n=2"],
+            "what differs: the value of the input `n`;",
+        ),
+        (&["a.plan"], "what differs: the input `n` (given then);"),
+        (&["b.plan", "-i", "n=1"], "what differs: the plan;"),
+        (
+            &["a.plan", "-i", "n=1", "--strict"],
+            "what differs: the option `--strict`;",
+        ),
+    ] {
+        let output = run(arguments);
+        assert_ne!(output.status, 0, "{arguments:?}");
+        assert!(output.stderr.contains(told), "{told}: {output:?}");
+    }
+}

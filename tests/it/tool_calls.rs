@@ -184,6 +184,9 @@ fn a_deferred_call_that_wants_a_yes_waits_for_it() {
         let path = place.path().join(deferred["result"].as_str().unwrap());
         let waiting = result(path.to_str().unwrap());
         assert_eq!(waiting["status"], "awaiting_confirmation", "{waiting}");
+        let question = &waiting["questions"][0];
+        assert_eq!(question["tool"], "notes.wipe", "{waiting}");
+        assert!(question["effect"].is_string() && question["arguments"].is_object());
         assert_eq!(calls(&place), [] as [Json; 0]);
         let id = deferred["run"].as_str().unwrap();
         let asked = waiting["questions"][0]["path"].as_str().unwrap();

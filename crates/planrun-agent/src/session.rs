@@ -106,6 +106,22 @@ impl Session {
         self.messages.is_empty() && self.pending.is_none()
     }
 
+    /// Returns the last request of the user, which a conversation without a new one continues.
+    pub fn last_request(&self) -> Option<&str> {
+        let pending = self.pending.as_ref().map(|pending| &*pending.request);
+        pending.or_else(|| {
+            self.messages
+                .iter()
+                .rev()
+                .find_map(|message| match message {
+                    Message::User { text } => Some(&**text),
+                    Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. } => {
+                        None
+                    }
+                })
+        })
+    }
+
     /// Returns the calls of the last turn without an answer, which exist if a process died during the turn, or if a
     /// call waits for an approval.
     pub fn unanswered(&self) -> Vec<ToolCall> {

@@ -20,6 +20,7 @@ fn main() {
         severities: None,
         calls: None,
         by_model: false,
+        is_call: false,
     };
     let checked = check_file(&source, &Tools::default(), &NoFiles, &project);
     let reports = [FileReport::new(source, checked.diagnostics)];

@@ -153,10 +153,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
 
 /// Has a plan written, checked, approved and run. If the run fails, the model corrects the plan.
 fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
-    let request = request(arguments)?;
-    if request.trim().is_empty() {
-        return Err(Failure::Usage("the request is empty".to_owned()));
-    }
+    let request = request_of_plan(arguments)?;
     let model = model(&planrun, arguments.model.as_deref())?;
     let options = options(arguments)?;
     if let Some(times) = arguments.repeat {
@@ -241,6 +238,21 @@ fn request(arguments: &Arguments) -> Result<String> {
         return Err(Failure::Usage("the request is empty".to_owned()));
     }
     Ok(text)
+}
+
+/// Returns the request for a plan. An empty one, and a name under which no plan can be saved, are refused before the model
+/// is asked and paid.
+fn request_of_plan(arguments: &Arguments) -> Result<String> {
+    let request = request(arguments)?;
+    if request.trim().is_empty() {
+        return Err(Failure::Usage("the request is empty".to_owned()));
+    }
+    let named = arguments
+        .save
+        .as_deref()
+        .map_or(Ok(()), PlanMode::valid_name);
+    named.map_err(|why| Failure::Usage(why.to_string()))?;
+    Ok(request)
 }
 
 /// Returns the text of a request, which must be UTF-8 and not too large.

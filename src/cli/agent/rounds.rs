@@ -75,7 +75,9 @@ pub(super) fn run(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -
         types,
         agent_type,
     };
-    let agent = Agent::new(setup, request.as_deref().unwrap_or_default())?;
+    // Without a request, the conversation continues with its last one, which names the agent and selects its tools.
+    let current = request.as_deref().or_else(|| session.last_request());
+    let agent = Agent::new(setup, current.unwrap_or_default())?;
     for problem in agent.problems() {
         terminal.note(problem);
     }

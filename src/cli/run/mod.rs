@@ -67,6 +67,7 @@ fn start(
     project: Option<&Path>,
     terminal: Terminal,
 ) -> Result<Exit> {
+    inputs::require_one_source(arguments)?;
     let workspace = Arc::new(Workspace::open(file, project)?);
     let terminal = project_terminal(arguments, &workspace.location, terminal);
     let (output, mut options) = (output(arguments, terminal), options(arguments, terminal)?);

@@ -34,6 +34,7 @@ pub fn run(planrun: &Planrun, arguments: &SignalArguments, terminal: Terminal) -
         let context = context.map_or(Ok(Json::Null), |text| parse_json("the context", text))?;
         receiver.move_task(name, text, context)?;
     } else {
+        receiver.expects(name)?;
         receiver.signal(name, parse_json(&format!("the payload of `{name}`"), text)?)?;
     }
     after_message(planrun, receiver.run(), arguments.resume, terminal)

@@ -50,14 +50,19 @@ pub(super) fn run(
 ) -> Result<Exit> {
     let workspace = Workspace::open(Path::new("-"), project)?;
     let catalog = workspace.catalog(None);
-    let mut tools: Vec<Arc<Signature>> = match &arguments.query {
+    // A query without words matches every tool.
+    let query = arguments
+        .query
+        .as_ref()
+        .filter(|query| !query.trim().is_empty());
+    let mut tools: Vec<Arc<Signature>> = match query {
         Some(query) => {
             let index = ToolIndex::new(catalog.signatures().cloned());
             index.find(query).into_iter().cloned().collect()
         }
         None => catalog.signatures().cloned().collect(),
     };
-    if arguments.query.is_some() {
+    if query.is_some() {
         tools.truncate(MAX_FOUND);
     }
     if tools.is_empty() {

@@ -84,6 +84,7 @@ impl ProjectContext {
             severities: None,
             calls: None,
             by_model: false,
+            is_call: false,
         };
         lint::check_file(
             &SourceFile::new("main.plan", project.main()),

@@ -340,3 +340,23 @@ test \"t\" for q { given { n: 1 } answer form => { a: 2 } expect reply == 0 }
         output.stdout
     );
 }
+
+#[test]
+fn the_arguments_of_a_step_that_was_not_called_are_told_as_that() {
+    let plan = "use sys plan p() -> string {
+        step one = sys.fail(class: \"tool.failed\", message: \"no\")
+        step two = sys.echo(value: { text: \"a\" }) after one
+        reply two.text
+    }
+    test \"t\" for p {
+        expect status == \"failed\"
+        expect steps.two.arguments.value.text == \"a\"
+    }";
+    let place = crate::support::folder([("a.plan", plan)]);
+    let output = crate::support::planrun(["test", "a.plan"])
+        .within(place.path())
+        .run();
+    assert_eq!(output.status, 1, "{output:?}");
+    let told = "`two` was not called, so it has no arguments";
+    assert!(output.stdout.contains(told), "{output:?}");
+}

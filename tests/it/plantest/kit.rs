@@ -36,6 +36,7 @@ pub fn bench(text: &str) -> Bench {
         severities: None,
         calls: None,
         by_model: false,
+        is_call: false,
     };
     let checked = lint::check_file(&source, &tools(), &NoFiles, &project);
     Bench {

@@ -70,10 +70,12 @@ async fn plans_that_are_changed_by_hand_are_told() {
         let before = see(&mut client).await.unwrap();
         assert_eq!(before["inputSchema"]["properties"], json!({}));
 
-        fs::write(&file, SEE.replace("see()", "see(n: int)")).unwrap();
+        fs::write(&file, SEE.replace("see()", "see(n: int, m: int = 2)")).unwrap();
         client.notification(CHANGED).await;
         let after = see(&mut client).await.unwrap();
         assert_eq!(after["inputSchema"]["required"], json!(["n"]));
+        let default = &after["inputSchema"]["properties"]["m"]["default"];
+        assert_eq!(*default, json!(2));
 
         // A change without an effect on tools is not reported.
         fs::write(file.with_file_name("wrong.plan"), "plan wrong( {").unwrap();

@@ -78,7 +78,7 @@ async fn a_run_that_waits_for_an_event_is_no_error_and_is_waited_for() {
     let run = text.split(' ').nth(1).unwrap().to_owned();
     for told in [
         "`sent` waits for `signal \"go\"`",
-        &format!("planrun runs signal {run} go=<JSON>"),
+        &format!("planrun runs signal {run} go=<int>"),
         "It wakes at 20",
         "wait_s: 45",
     ] {

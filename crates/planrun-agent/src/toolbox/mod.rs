@@ -111,7 +111,8 @@ impl Toolbox {
             }
         };
         let allow = workspace.project.settings.allow.iter();
-        let lists = allow.chain(workspace.confined.iter().flat_map(|within| within.iter()));
+        let within = workspace.confined.iter().flat_map(|within| within.iter());
+        let lists = allow.chain(within.map(|confinement| &confinement.grant));
         let lines = lists.map(|grant| {
             let list = |list: &[String]| Json::from(list.to_vec()).to_string();
             format!(

@@ -231,7 +231,7 @@ impl Agent {
         };
         let watch = self.setup.watch.clone();
         let setup = Setup {
-            planrun: planrun.confined([self.grant(work.task)?]),
+            planrun: planrun.confined([self.grant(work.task)?.into()]),
             agent_type: work.agent_type.clone(),
             model,
             sessions: None,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use planrun_lang::diag::render::command;
-use planrun_lang::permission::Grant;
+use planrun_lang::permission::{Confinement, Grant};
 use planrun_lang::protocol::RunState;
 use planrun_models::model::{
     Message, Model, ModelError, Part, Request, StopReason, ToolCall, Turn, Usage, next,
@@ -158,7 +158,10 @@ impl Agent {
         if let Some(tools) = &setup.agent_type.tools {
             let grant = allowed(&planrun)?;
             let tools = Some(tools.clone());
-            planrun = planrun.confined([Grant { tools, ..grant }]);
+            planrun = planrun.confined([Confinement {
+                grant: Grant { tools, ..grant },
+                agent_type: Some(setup.agent_type.name.to_string()),
+            }]);
         }
         let toolbox = Toolbox::new(&planrun, setup.asker.clone(), request)?;
         let project = &toolbox.files().root;

@@ -16,7 +16,11 @@ impl Question {
             format!("{name}: <{}>", placeholder(field))
         };
         let open = |field: &&FormField| self.prefill(field).is_none();
-        let fields = self.form.iter().filter(open).map(blank);
+        // Fields that may be left out are left out, unless nothing would have to be filled in.
+        let required = |field: &&FormField| open(field) && field.read(None).is_err();
+        let has_required = self.form.iter().any(|field| required(&field));
+        let listed = |field: &&FormField| open(field) && (!has_required || required(field));
+        let fields = self.form.iter().filter(listed).map(blank);
         let all: Vec<String> = match self.kind {
             Waiting::Confirm | Waiting::Approval => return "true".to_owned(),
             Waiting::Answer => ["\"happened\": <true | false>".to_owned()]

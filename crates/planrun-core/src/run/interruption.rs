@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
+use planrun_lang::types::Type;
+
 use crate::journal::StepError;
 
 /// Something from outside that a run waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// A signal with this name.
-    Signal(Arc<str>),
+    /// A signal, with the type that the plan declares for its payload.
+    Signal {
+        name: Arc<str>,
+        payload: Option<Type>,
+    },
     /// A move of the external task `name`, to `status` if only one is awaited.
     Task {
         name: Arc<str>,

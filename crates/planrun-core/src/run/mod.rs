@@ -72,7 +72,7 @@ pub use program::Program;
 pub use reached::Reached;
 pub use renewed::awaited;
 pub use setup::{Approval, Setup, Verifying};
-pub use signal::{accepts_move, accepts_signal};
+pub use signal::{accepts_move, accepts_signal, expects_signal};
 pub use task::{TaskMove, TaskReport};
 pub use trace::StepReport;
 pub use until::Until;

@@ -1,9 +1,11 @@
 //! Signals and moves of `external` tasks that arrive during a run, and the steps that wait for them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use planrun_lang::diag::nearest;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{
     Event, EventKind as Condition, Node, Plan, Status, Step, StepKind, Task, TaskTest, Wait,
@@ -223,28 +225,43 @@ fn payload_type(node: &planrun_lang::sema::Node) -> Option<&Type> {
     }
 }
 
+/// Checks whether anything in a plan waits for a signal.
+///
+/// # Errors
+/// Returns a sentence that says what the plan waits for instead.
+pub fn expects_signal(program: &Program, name: &str) -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    signals(program, &mut known);
+    if known.contains(name) {
+        return Ok(());
+    }
+    let listed = |names: &BTreeSet<Arc<str>>| {
+        let names = names.iter().map(|known| format!("`{known}`"));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let tasks = program.plan.tasks.iter().filter(|task| task.external);
+    let tasks: BTreeSet<Arc<str>> = tasks.map(|task| task.name.clone()).collect();
+    let mut why = format!("the plan does not wait for the signal `{name}`; it waits for ");
+    if known.is_empty() {
+        why.push_str("no signals");
+    } else {
+        why.push_str(&listed(&known));
+    }
+    if !tasks.is_empty() {
+        let _ = write!(why, ", and {} can be moved", listed(&tasks));
+    }
+    if let Some(near) = nearest(name, known.iter().chain(&tasks).map(|name| &**name)) {
+        let _ = write!(why, "; did you mean `{}`?", near.name);
+    }
+    Err(why)
+}
+
 /// Checks whether a plan accepts a signal.
 ///
 /// # Errors
 /// Returns a sentence that says why not: nothing in the plan waits for the signal, or the payload does not fit.
 pub fn accepts_signal(program: &Program, name: &str, payload: &Json) -> Result<(), String> {
-    let mut known = BTreeSet::new();
-    signals(program, &mut known);
-    if !known.contains(name) {
-        let known = known
-            .iter()
-            .map(|known| format!("`{known}`"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let known = if known.is_empty() {
-            "no signals".to_owned()
-        } else {
-            known
-        };
-        return Err(format!(
-            "the plan does not wait for the signal `{name}`; it waits for {known}"
-        ));
-    }
+    expects_signal(program, name)?;
     let misfit = payload_types(program, name)
         .into_iter()
         .find_map(|ty| decode(payload, &ty).err());
@@ -370,7 +387,14 @@ fn field<'t>(task: &'t Task, name: &str) -> Option<&'t Field> {
 pub(super) fn awaited_from_outside(on: &Event, plan: &Plan, at_root: bool) -> Vec<Awaited> {
     let mut awaited = Vec::new();
     on.leaves(&mut |leaf| match &leaf.kind {
-        Condition::Signal(name) => awaited.push(Awaited::Signal(name.clone())),
+        Condition::Signal(name) => {
+            let payloads = plan.payloads();
+            let payload = payloads.iter().find(|payload| **payload.signal == **name);
+            awaited.push(Awaited::Signal {
+                name: name.clone(),
+                payload: payload.map(|payload| payload.ty.clone()),
+            });
+        }
         Condition::Task { task: id, test } => {
             let task = plan.task(*id);
             let status = match test {

@@ -52,6 +52,8 @@ pub struct Project<'a> {
     pub calls: Option<&'a dyn CallSettings>,
     /// Whether a model has written the text. Its `tool` items must not weaken any contract.
     pub by_model: bool,
+    /// Whether the text is that of a single call, which nobody has written: only the project can allow what it needs.
+    pub is_call: bool,
 }
 
 /// The settings of a project for the calls of its tools.
@@ -232,6 +234,7 @@ mod tests {
             severities: None,
             calls: None,
             by_model: false,
+            is_call: false,
         };
         let checked = sema::check_without_rules(&source, &Tools::default(), &NoFiles);
         let errors = checked.diagnostics.iter().filter(|found| found.is_error());

@@ -1,7 +1,7 @@
 //! Computes what the calls of a plan access through the built-in tools, as far as it is constant.
 
 use std::cell::OnceCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::eval::Constants;
 use crate::permission::{
-    Grant, PathResolver, Permissions, ReachedProgram, is_in_own_folder, reached_file,
+    self, Grant, PathResolver, Permissions, ReachedProgram, is_in_own_folder, reached_file,
 };
 use crate::sema::expr::{Code, MapKey, Node, Op, Piece};
 use crate::sema::{BlockId, Call, Plan, Step, StepKind, Target};
@@ -199,29 +199,39 @@ impl Need {
         root: &Path,
         paths: &dyn PathResolver,
     ) -> bool {
+        self.ask(permissions, root, paths).is_ok()
+    }
+
+    /// Asks the permissions whether they allow this.
+    pub(super) fn ask(
+        &self,
+        permissions: &Permissions,
+        root: &Path,
+        paths: &dyn PathResolver,
+    ) -> Result<(), permission::Denial> {
         match &self.resource {
-            Resource::Address(url) => permissions.net(url).is_ok(),
+            Resource::Address(url) => permissions.net(url),
             Resource::File(written) => {
                 let path = reached_file(paths, root, written, self.access == Access::Write);
-                let allowed = |path: &Path| match self.access {
-                    Access::Write => permissions.write(path, written).is_ok(),
+                let ask = |path: PathBuf| match self.access {
+                    Access::Write => permissions.write(&path, written),
                     Access::Net
                     | Access::Read
                     | Access::Run
                     | Access::Env
                     | Access::Tools
-                    | Access::Agents => permissions.read(path, written).is_ok(),
+                    | Access::Agents => permissions.read(&path, written),
                 };
-                path.is_none_or(|path| allowed(&path))
+                path.map_or(Ok(()), ask)
             }
             Resource::Program(name) => {
                 let program = ReachedProgram::of(paths, root, name);
-                permissions.run(&program).is_ok()
+                permissions.run(&program)
             }
-            Resource::Variable(name) => permissions.env(name).is_ok(),
-            Resource::Tool(namespace, name) => permissions.tool(namespace, name).is_ok(),
-            Resource::ToolsOf(namespace) => permissions.any_tool_of(namespace).is_ok(),
-            Resource::Agent(name) => permissions.agent(name).is_ok(),
+            Resource::Variable(name) => permissions.env(name),
+            Resource::Tool(namespace, name) => permissions.tool(namespace, name),
+            Resource::ToolsOf(namespace) => permissions.any_tool_of(namespace),
+            Resource::Agent(name) => permissions.agent(name),
         }
     }
 

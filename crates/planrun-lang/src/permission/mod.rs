@@ -18,8 +18,7 @@ use pattern::{
     HostPattern, ProgramPattern, ToolPattern, agent_names, host_pattern, is_internal, path_globs,
     program_pattern, tool_pattern,
 };
-use remedy::{Place, remedy};
-pub use remedy::{entry, quoted};
+pub use remedy::{Giver, entry, quoted, remedy};
 
 /// The folder of a project in which planrun keeps its own data.
 pub const OWN_FOLDER: &str = ".planrun";
@@ -71,14 +70,34 @@ impl Grant {
     }
 }
 
+/// A grant that restricts the plans of a model in addition to the project's `allow`.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Confinement {
+    #[serde(flatten)]
+    pub grant: Grant,
+    /// The agent type whose settings it contains; `None` if it is that of the agent that has started the one whose
+    /// plans it restricts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
+}
+
+impl From<Grant> for Confinement {
+    fn from(grant: Grant) -> Self {
+        Self {
+            grant,
+            agent_type: None,
+        }
+    }
+}
+
 /// The permissions of a plan: what all of its grants allow. Without any grant, nothing is allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {
     grants: Vec<Compiled>,
     /// The lists of tools of those grants that have one.
-    tools: Vec<Vec<ToolPattern>>,
+    tools: Vec<(Giver, Vec<ToolPattern>)>,
     /// The lists of agents of those grants that have one.
-    agents: Vec<BTreeSet<String>>,
+    agents: Vec<(Giver, BTreeSet<String>)>,
 }
 
 /// An invalid pattern in a grant.
@@ -96,12 +115,13 @@ pub struct PermissionError {
 #[error("{message}")]
 pub struct Denial {
     pub message: String,
+    /// Whose grants do not allow it; empty if no grant could.
+    pub by: Vec<Giver>,
 }
 
 #[derive(Clone, Debug)]
 struct Compiled {
-    /// Whether it is that of planrun.yaml.
-    of_project: bool,
+    giver: Giver,
     net: Vec<HostPattern>,
     read: Vec<GlobMatcher>,
     write: Vec<GlobMatcher>,
@@ -136,7 +156,7 @@ impl Permissions {
                 .collect())
         };
         let compiled = Compiled {
-            of_project: false,
+            giver: Giver::Plan,
             net: grant
                 .net
                 .iter()
@@ -159,16 +179,19 @@ impl Permissions {
         let agents = grant.agents.as_deref().map(agent_names).transpose()?;
         Ok(Self {
             grants: vec![compiled],
-            tools: tools.into_iter().collect(),
-            agents: agents.into_iter().collect(),
+            tools: tools.map(|list| (Giver::Plan, list)).into_iter().collect(),
+            agents: agents.map(|list| (Giver::Plan, list)).into_iter().collect(),
         })
     }
 
-    /// Returns the same permissions as those that planrun.yaml grants.
+    /// Returns the same permissions as those that somebody else than a plan gives.
     #[must_use]
-    pub fn of_project(mut self) -> Self {
-        for grant in &mut self.grants {
-            grant.of_project = true;
+    pub fn given_by(mut self, giver: &Giver) -> Self {
+        let grants = self.grants.iter_mut().map(|grant| &mut grant.giver);
+        let tools = self.tools.iter_mut().map(|(tools_by, _)| tools_by);
+        let agents = self.agents.iter_mut().map(|(agents_by, _)| agents_by);
+        for known in grants.chain(tools).chain(agents) {
+            *known = giver.clone();
         }
         self
     }
@@ -193,6 +216,7 @@ impl Permissions {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
             return Err(Denial {
                 message: format!("the URL {url} has no host"),
+                by: Vec::new(),
             });
         };
         self.require(
@@ -288,12 +312,10 @@ impl Permissions {
     /// If it may not. The denial names the setting that would allow it.
     pub fn tool(&self, namespace: &str, name: &str) -> Result<(), Denial> {
         let may = |list: &Vec<ToolPattern>| list.iter().any(|one| one.matches(namespace, name));
-        if namespace == HARMLESS || self.tools.iter().all(may) {
-            return Ok(());
-        }
         let path = format!("{namespace}.{name}");
         let what = format!("calling {path} is not allowed");
-        Err(denied(&what, ("tools", &path), Place::Plan))
+        let lists = self.tools.iter().filter(|_| namespace != HARMLESS);
+        must_list(lists, may, ("tools", &path), &what)
     }
 
     /// Checks whether any tool of this namespace may be called.
@@ -302,12 +324,9 @@ impl Permissions {
     /// If none may. The denial names the setting that would allow it.
     pub fn any_tool_of(&self, namespace: &str) -> Result<(), Denial> {
         let may = |list: &Vec<ToolPattern>| list.iter().any(|one| one.is_of(namespace));
-        if self.tools.iter().all(may) {
-            return Ok(());
-        }
         let path = format!("{namespace}.*");
         let what = format!("calling tools of {namespace} is not allowed");
-        Err(denied(&what, ("tools", &path), Place::Plan))
+        must_list(&self.tools, may, ("tools", &path), &what)
     }
 
     /// Checks whether an agent may be called.
@@ -316,11 +335,8 @@ impl Permissions {
     /// If it may not. The denial names the setting that would allow it.
     pub fn agent(&self, namespace: &str) -> Result<(), Denial> {
         let may = |names: &BTreeSet<String>| names.contains(namespace) || names.contains("*");
-        if self.agents.iter().all(may) {
-            return Ok(());
-        }
         let what = format!("calling the agent {namespace} is not allowed");
-        Err(denied(&what, ("agents", namespace), Place::Plan))
+        must_list(&self.agents, may, ("agents", namespace), &what)
     }
 
     /// Returns true if calls of tools or agents are restricted.
@@ -357,22 +373,41 @@ impl Permissions {
         (setting, written): (&str, &str),
         what: &str,
     ) -> Result<(), Denial> {
+        if self.grants.is_empty() {
+            return Err(denied(what, (setting, written), vec![Giver::Plan]));
+        }
         let lacking = self.grants.iter().filter(|grant| !allows(grant));
-        let (project, plan): (Vec<_>, Vec<_>) = lacking.partition(|grant| grant.of_project);
-        let place = match (plan.is_empty(), project.is_empty()) {
-            (true, true) if !self.grants.is_empty() => return Ok(()),
-            (true, false) => Place::Project,
-            (false, false) => Place::Both,
-            (_, true) => Place::Plan,
-        };
-        Err(denied(what, (setting, written), place))
+        let by = lacking.map(|grant| grant.giver.clone()).collect();
+        unless_none(what, (setting, written), by)
     }
 }
 
-fn denied(what: &str, (setting, written): (&str, &str), place: Place) -> Denial {
-    let remedy = remedy(setting, written, place);
+/// Checks that all lists contain something. The denial says what to add to those that do not.
+fn must_list<'a, L: 'a>(
+    lists: impl IntoIterator<Item = &'a (Giver, L)>,
+    contains: impl Fn(&L) -> bool,
+    (setting, written): (&str, &str),
+    what: &str,
+) -> Result<(), Denial> {
+    let lacking = lists.into_iter().filter(|(_, list)| !contains(list));
+    let by = lacking.map(|(giver, _)| giver.clone()).collect();
+    unless_none(what, (setting, written), by)
+}
+
+/// Denies something because of those who do not allow it, if there are any.
+fn unless_none(what: &str, (setting, written): (&str, &str), by: Vec<Giver>) -> Result<(), Denial> {
+    if by.is_empty() {
+        return Ok(());
+    }
+    Err(denied(what, (setting, written), by))
+}
+
+fn denied(what: &str, (setting, written): (&str, &str), by: Vec<Giver>) -> Denial {
+    let by = Giver::to_ask(by);
+    let remedy = remedy(setting, written, &by);
     Denial {
         message: format!("{what}; {remedy}"),
+        by,
     }
 }
 
@@ -385,6 +420,7 @@ fn outside_own_folder(path: &Path, written: &str) -> Result<(), Denial> {
         message: format!(
             "{written} is in `{OWN_FOLDER}`, planrun's own folder, which no plan may access"
         ),
+        by: Vec::new(),
     })
 }
 
@@ -552,6 +588,50 @@ mod tests {
         assert_eq!(
             error.message,
             "requests to example.com:443 are not allowed; to allow it, write `allow { net: [\"example.com:443\"] }` in the plan"
+        );
+    }
+
+    #[test]
+    fn a_denial_names_those_who_would_have_to_allow_it() {
+        let of = |read: &[&str], tools: &[&str]| {
+            let (read, tools) = (list(read), Some(list(tools)));
+            permissions(&Grant {
+                read,
+                tools,
+                ..Grant::default()
+            })
+        };
+        let plan = of(&["data"], &["*"]);
+        let project = of(&["data", "b[1]"], &["*"]).given_by(&Giver::Project);
+        let starter = of(&["data/deep"], &["fs.*"]).given_by(&Giver::Starter);
+        let typed = of(&["data", "b[1]"], &["desk.*"]);
+        let typed = typed.given_by(&Giver::AgentType("helper".to_owned()));
+        let all = plan.within(&typed.within(&starter.within(&project)));
+        let reading = |path: &str| {
+            let denial = all.read(&Path::new("/project").join(path), path);
+            denial.unwrap_err().message
+        };
+        assert_eq!(
+            reading("data/a.txt"),
+            "reading data/a.txt is not allowed; to allow it, the agent that started this one has to pass \"data/a.txt\" in `allowed_uris` when it starts it"
+        );
+        assert_eq!(
+            reading("other"),
+            "reading other is not allowed; to allow it, write `allow { read: [\"other\"] }` in the plan, and add \"other\" to `read` of `allow` in planrun.yaml"
+        );
+        assert_eq!(
+            all.tool("fs", "read").unwrap_err().message,
+            "calling fs.read is not allowed; to allow it, add \"fs.read\" to `tools` of the agent type `helper`"
+        );
+        let both = all.tool("shop", "order").unwrap_err().by;
+        assert_eq!(
+            both,
+            [Giver::Starter, Giver::AgentType("helper".to_owned())]
+        );
+        assert_eq!(
+            project.tool("shop", "order"),
+            Ok(()),
+            "a list that contains everything refuses nothing"
         );
     }
 

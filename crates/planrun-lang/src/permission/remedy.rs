@@ -4,26 +4,60 @@ use std::borrow::Cow;
 
 use super::local_path;
 
-/// Where something is not allowed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+/// Whose grant it is, and who can allow more.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Giver {
     Plan,
-    /// In planrun.yaml.
+    /// planrun.yaml.
     Project,
-    Both,
+    /// The agent that has started the one whose plan or call it is.
+    Starter,
+    /// The settings of the agent type with this name.
+    AgentType(String),
 }
 
-/// Returns what to do so that something is allowed that is `written` like this, such as a path as a call names it.
-pub(super) fn remedy(setting: &str, written: &str, place: Place) -> String {
+impl Giver {
+    /// Returns those of the givers who have to allow more, each once. Agents pass on what the project allows, so what the
+    /// project refuses is not reported as their refusal.
+    pub(super) fn to_ask(mut all: Vec<Self>) -> Vec<Self> {
+        if all.contains(&Self::Project) {
+            all.retain(|giver| matches!(giver, Self::Plan | Self::Project));
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// Returns what to do so that this giver allows an entry of the list `setting`.
+    fn remedy(&self, setting: &str, entry: &str) -> String {
+        match self {
+            Self::Plan => format!("write `allow {{ {setting}: [{entry}] }}` in the plan"),
+            Self::Project => format!("add {entry} to `{setting}` of `allow` in planrun.yaml"),
+            Self::Starter => {
+                let list = match setting {
+                    "read" | "write" => "allowed_uris",
+                    other => other,
+                };
+                format!(
+                    "the agent that started this one has to pass {entry} in `{list}` when it starts it"
+                )
+            }
+            Self::AgentType(name) => {
+                format!("add {entry} to `{setting}` of the agent type `{name}`")
+            }
+        }
+    }
+}
+
+/// Returns what to do so that something is allowed that is `written` like this, such as a path as a call names it, if
+/// these givers do not allow it.
+#[must_use]
+pub fn remedy(setting: &str, written: &str, by: &[Giver]) -> String {
     let (entry, rewrite) = entry(setting, written);
     let entry = quoted(&entry);
-    let in_plan = format!("write `allow {{ {setting}: [{entry}] }}` in the plan");
-    let in_project = format!("add {entry} to `{setting}` of `allow` in planrun.yaml");
-    match place {
-        Place::Plan => format!("{rewrite}to allow it, {in_plan}"),
-        Place::Project => format!("{rewrite}to allow it, {in_project}"),
-        Place::Both => format!("{rewrite}to allow it, {in_plan}, and {in_project}"),
-    }
+    let remedies = by.iter().map(|giver| giver.remedy(setting, &entry));
+    let remedies: Vec<String> = remedies.collect();
+    format!("{rewrite}to allow it, {}", remedies.join(", and "))
 }
 
 /// Returns the entry of a list of `allow` that covers exactly this, with its wildcards escaped if it is a path, and what

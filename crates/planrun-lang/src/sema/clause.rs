@@ -256,11 +256,18 @@ fn refuse_clause(
     let bounds = expires || matches!(clause.kind, ast::ClauseKind::Timeout(_));
     let waits = matches!(subject, Subject::Form | Subject::Event);
     let renamed = (expires && subject == Subject::Form) || (bounds && waits && !bounded);
+    let limits_a_call = matches!(clause.kind, ast::ClauseKind::Timeout(_));
+    let place = Span::from(clause.span.start..clause.span.start + Span::at(word.len()).start);
     checker.report(if renamed {
-        let place = Span::from(clause.span.start..clause.span.start + Span::at(word.len()).start);
         diagnostic
             .help("write `within`, which limits how long a step waits")
             .fix("write `within`", place, "within")
+    } else if limits_a_call && !bounded && subject != Subject::Wait {
+        diagnostic
+            .help(
+                "write `within`, which limits the whole step, or set `timeout` at the calls in it",
+            )
+            .unsafe_fix("write `within`", vec![Edit::new(place, "within")])
     } else {
         let edit = Edit::removal(clause.span);
         diagnostic

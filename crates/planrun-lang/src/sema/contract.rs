@@ -21,18 +21,12 @@ pub struct CallArguments<'a> {
 pub struct Broken {
     pub message: String,
     pub span: Span,
-    /// Whether all arguments are known, so that others may satisfy the contract.
-    constant: bool,
+    help: &'static str,
 }
 
 impl Broken {
     fn into_diagnostic(self) -> Diagnostic {
-        let help = if self.constant {
-            "change the value to one that the contract allows"
-        } else {
-            "change the argument: no value that it can have satisfies the contract"
-        };
-        Diagnostic::new(&codes::types::SCHEMA_VIOLATION, self.span, self.message).help(help)
+        Diagnostic::new(&codes::types::SCHEMA_VIOLATION, self.span, self.message).help(self.help)
     }
 }
 
@@ -76,7 +70,7 @@ impl CallArguments<'_> {
         let name = part.replace("~1", "/").replace("~0", "~");
         let mut arguments = self.arguments.iter();
         let argument = arguments.find(|(own, _)| !name.is_empty() && **own == *name);
-        let (message, span) = if let Some((_, code)) = argument {
+        let (message, span, help) = if let Some((_, code)) = argument {
             let rest = violation.pointer.get(part.len() + 1..);
             let violation = Violation {
                 pointer: rest.unwrap_or_default().to_owned(),
@@ -84,16 +78,23 @@ impl CallArguments<'_> {
             };
             let argument = format!("the argument `{name}` of `{path}`");
             let message = format!("{argument} breaks the tool's contract: {violation}");
-            (message, code.span)
+            // If all arguments are known, others may satisfy the contract.
+            let help = if constant {
+                "change the value to one that the contract allows"
+            } else {
+                "change the argument: no value that it can have satisfies the contract"
+            };
+            (message, code.span, help)
         } else {
             let call = format!("the arguments of `{path}`");
             let message = format!("{call} break the tool's contract: the call {violation}");
-            (message, self.span)
+            let help = "add or change arguments so that the call fits the contract";
+            (message, self.span, help)
         };
         Broken {
             message,
             span,
-            constant,
+            help,
         }
     }
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::types::{Parameter, Signature, Type, TypeNames};
+use crate::value::Value;
 
-use super::Plan;
 use super::finding::quoted;
+use super::{Plan, PlanParameter};
 
 /// The parts of a `tool` item, to be laid out by the caller.
 #[derive(Clone, Debug)]
@@ -64,7 +65,7 @@ impl Plan {
             required: input.required,
             description: None,
             schema: None,
-            default: None,
+            default: shown_default(input),
         });
         Signature {
             description: self.doc.clone(),
@@ -75,6 +76,15 @@ impl Plan {
             ..Signature::unknown(namespace, self.name.clone())
         }
     }
+}
+
+/// Returns the default of an input if it is constant and no secret.
+fn shown_default(input: &PlanParameter) -> Option<Value> {
+    let default = input
+        .default
+        .as_ref()
+        .filter(|_| input.sensitive.is_empty());
+    default.and_then(|default| default.constant()).cloned()
 }
 
 /// Returns the text of a `tool` item with this contract and its documentation, on one unformatted line. Constraints

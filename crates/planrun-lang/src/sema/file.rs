@@ -263,7 +263,12 @@ impl Session<'_> {
         let other = match self.files.read(source.name(), &path.text) {
             Ok(other) => other,
             Err(reason) => {
-                let help = "write a path relative to this file that begins with `./` or `../`";
+                let is_relative = path.text.starts_with("./") || path.text.starts_with("../");
+                let help = if is_relative {
+                    "correct the path, which begins at the folder of this file; to use a file from outside of the project, put it into the project"
+                } else {
+                    "write a path relative to this file that begins with `./` or `../`"
+                };
                 diagnostics.push(unresolved(reason).help(help));
                 return Namespace::Unresolved;
             }

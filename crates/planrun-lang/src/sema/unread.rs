@@ -54,7 +54,14 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
     }
     for parameter in &plan.parameters {
         let name = &parameter.name;
-        if !checker.read.contains(&name.span) && !meant(&name.span) {
+        // Where it may not be read, as in settings, the error about that is enough.
+        let is_refused = |found: &Diagnostic| {
+            found.code == &codes::types::WRONG_TYPE
+                && found.span != name.span
+                && *checker.shared.source.slice(found.span) == *name.text
+        };
+        let is_read = checker.read.contains(&name.span) || meant(&name.span);
+        if !is_read && !checker.diagnostics.iter().any(is_refused) {
             let message = format!("the input `{}` is never read", name.text);
             let diagnostic = Diagnostic::new(&codes::names::UNUSED_INPUT, name.span, message);
             checker

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Field, Literal, ObjectType, Rest, Type, result_union};
 
 /// A known property of the value at a path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refinement {
     /// It is not null: `x.f != null`.
     NotNull,
@@ -13,19 +13,24 @@ pub enum Refinement {
     NotMissing,
     /// It is this Boolean value: `r.ok`.
     Is(bool),
+    /// It is this value: `x.kind == "a"`.
+    Equals(Literal),
+    /// It is another value: `x.kind != "a"`.
+    Differs(Literal),
 }
 
 /// Returns the type of those values whose part at this path of fields has the property.
 #[must_use]
-pub fn refine(ty: &Type, path: &[Arc<str>], known: Refinement) -> Type {
+pub fn refine(ty: &Type, path: &[Arc<str>], known: &Refinement) -> Type {
     let Some((first, rest)) = path.split_first() else {
         return match known {
             Refinement::NotNull => ty.without_null(),
             Refinement::NotMissing => ty.clone(),
-            Refinement::Is(truth) => Type::union(
-                ty.members()
-                    .iter()
-                    .filter_map(|member| truth_value(member, truth)),
+            Refinement::Is(truth) => those(ty, |member| is_truth(member, *truth)),
+            Refinement::Equals(literal) => those(ty, |member| may_equal(member, literal)),
+            Refinement::Differs(literal) => those(
+                ty,
+                |member| !matches!(member, Type::Literal(own) if own == literal),
             ),
         };
     };
@@ -47,11 +52,23 @@ pub fn refine(ty: &Type, path: &[Arc<str>], known: Refinement) -> Type {
     Type::union(kept)
 }
 
-fn truth_value(member: &Type, truth: bool) -> Option<Type> {
+/// Returns the union of those members of a type for which the test is true.
+fn those(ty: &Type, test: impl Fn(&Type) -> bool) -> Type {
+    let kept = ty.members().iter().filter(|member| test(member));
+    Type::union(kept.cloned())
+}
+
+fn is_truth(member: &Type, truth: bool) -> bool {
+    may_equal(member, &Literal::Bool(truth))
+}
+
+/// Returns true if a value of a member of a type may be this one. Of the scalars, only other literals of the same kind
+/// are known to differ, since numbers of different types may be equal.
+fn may_equal(member: &Type, literal: &Literal) -> bool {
     match member {
-        Type::Null => None,
-        Type::Literal(Literal::Bool(own)) if *own != truth => None,
-        other => Some(other.clone()),
+        Type::Null => false,
+        Type::Literal(own) => own == literal,
+        _ => true,
     }
 }
 
@@ -60,7 +77,7 @@ fn refine_object(
     object: &Arc<ObjectType>,
     name: &Arc<str>,
     rest: &[Arc<str>],
-    known: Refinement,
+    known: &Refinement,
 ) -> Option<Type> {
     let Some(position) = object.fields.iter().position(|field| field.name == *name) else {
         return (object.rest != Rest::Closed).then(|| Type::Object(object.clone()));
@@ -69,7 +86,7 @@ fn refine_object(
     let field = refined.fields.get_mut(position)?;
     // `has` of a field that may be missing is false for null, too.
     let known = match known {
-        Refinement::NotMissing if rest.is_empty() && !field.required => Refinement::NotNull,
+        Refinement::NotMissing if rest.is_empty() && !field.required => &Refinement::NotNull,
         known => known,
     };
     let ty = refine(&field.ty, rest, known);
@@ -99,7 +116,7 @@ mod tests {
 
     fn refined(ty: &Type, path: &[&str], known: Refinement) -> String {
         let path = path.iter().map(|name| Arc::from(*name)).collect::<Vec<_>>();
-        refine(ty, &path, known).to_string()
+        refine(ty, &path, &known).to_string()
     }
 
     #[test]
@@ -146,5 +163,19 @@ mod tests {
             "bool"
         );
         assert_eq!(refined(&Type::Any, &["a"], Refinement::NotNull), "any");
+        let tagged = |tag: &str, field: &str| {
+            let tag = Type::Literal(Literal::String(tag.into()));
+            object(&[("kind", tag, true), (field, Type::Int, true)])
+        };
+        let either = Type::union([tagged("a", "n"), tagged("b", "s"), Type::Null]);
+        let a = || Literal::String("a".into());
+        assert_eq!(
+            refined(&either, &["kind"], Refinement::Equals(a())),
+            tagged("a", "n").to_string()
+        );
+        assert_eq!(
+            refined(&either, &["kind"], Refinement::Differs(a())),
+            tagged("b", "s").to_string()
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Contract, Effect, Observed, Type, to_schema};
+use super::{Contract, Effect, Observed, Type, encode, to_schema};
 use crate::value::Value;
 
 /// How long idempotency keys are recognized if a contract does not state it.
@@ -127,6 +127,17 @@ pub struct Parameter {
     pub default: Option<Value>,
 }
 
+impl Parameter {
+    /// Returns the JSON Schema of its type, with its default.
+    fn own_schema(&self) -> Json {
+        let mut schema = to_schema(&self.ty);
+        if let (Some(default), Some(schema)) = (&self.default, schema.as_object_mut()) {
+            schema.insert("default".to_owned(), encode(default, &self.ty));
+        }
+        schema
+    }
+}
+
 /// Paths in a result, such as `usage.total_tokens`, at which the cost of the call is reported as a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsagePaths {
@@ -242,7 +253,7 @@ impl Signature {
         }
         let properties = self.parameters.iter();
         let properties: Map<String, Json> = properties
-            .map(|parameter| (parameter.name.to_string(), to_schema(&parameter.ty)))
+            .map(|parameter| (parameter.name.to_string(), parameter.own_schema()))
             .collect();
         let required = self
             .parameters

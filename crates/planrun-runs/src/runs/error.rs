@@ -58,6 +58,16 @@ pub enum Error {
         visible_list(steps)
     )]
     RepeatsEffects { run: String, steps: Vec<Repeated> },
+    /// A run with this id has begun with another plan, other inputs or other options.
+    #[error(
+        "the run `{run}` already exists and began with something else; what differs: {}; use another run id, or start it \
+         with the plan, inputs and options that it began with",
+        visible_line(&differences.join(", "))
+    )]
+    BeganDifferently {
+        run: String,
+        differences: Vec<String>,
+    },
     /// The results of a run cannot be reused before it has ended.
     #[error(
         "the run `{run}` has not ended, so it may still use or undo its results: it is {state}"
@@ -130,6 +140,7 @@ impl Error {
                 ErrorKind::NotFound
             }
             Self::RepeatsEffects { .. }
+            | Self::BeganDifferently { .. }
             | Self::NotEnded { .. }
             | Self::Ended { .. }
             | Self::Changed { .. } => ErrorKind::Conflict,

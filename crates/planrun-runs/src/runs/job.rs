@@ -13,7 +13,7 @@ use super::recorded::RecordedRun;
 use super::run::{Driven, ResumeOptions};
 use super::{CheckedPlan, Error, Inputs, Journal, Workspace};
 use crate::driver::{self, Context, Early, Observer, Silence};
-use crate::journal::store::{Created, Lease, NewRun};
+use crate::journal::store::{Created, JournalError, Lease, NewRun};
 use crate::journal::{Log, ResultCache};
 use planrun_core::journal::ReplayState;
 use planrun_core::run::{Outcome, Program, Setup};
@@ -143,7 +143,22 @@ impl Job {
             pinned: &pinned.to_bytes(),
             at: workspace.host.now(),
         };
-        Ok(journal.create(&new)?)
+        journal.create(&new).map_err(|error| match error {
+            JournalError::OtherInput { .. } => self.began_differently(journal, &pinned, error),
+            other => other.into(),
+        })
+    }
+
+    /// Says what the run of this id that already exists began with instead; `error` if that cannot be read.
+    fn began_differently(&self, journal: &Journal, given: &Pinned, error: JournalError) -> Error {
+        let began = journal.pinned(&self.run).map_err(Error::from);
+        match began.and_then(|bytes| Pinned::read(&bytes)) {
+            Ok(began) => Error::BeganDifferently {
+                run: self.run.clone(),
+                differences: given.differences(&began),
+            },
+            Err(_) => error.into(),
+        }
     }
 
     /// Returns true if something else answers in place of the tools, so that the results must not be cached for other

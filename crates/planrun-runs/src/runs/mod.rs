@@ -49,6 +49,7 @@ mod answer;
 mod answer_path;
 mod base;
 mod calls;
+mod confined;
 mod contracts;
 mod delivery;
 mod draft;
@@ -101,7 +102,7 @@ pub use inbox::{Inbox, OpenRun};
 pub use inputs::{InputReader, Inputs, parse_input};
 pub use list::{RunFilter, RunInfo, RunSummary, Wake};
 pub use patch::{Patched, accepts_patch};
-pub use plan_text::{PlanText, beside, file_name, tidy};
+pub use plan_text::{CALL, PlanText, beside, file_name, tidy};
 pub use prune::{Prunable, Prune, Pruned, Pruning};
 pub use recorded::{Loaded, RecordedRun};
 pub use repeated::Repeated;
@@ -111,7 +112,7 @@ pub use run_id::new_run_id;
 pub use signal::{CancelOptions, Receiver, signal_commands};
 pub use workspace::{Checked, CheckedPlan, Choice, Workspace, real_host};
 
-use planrun_lang::permission::Grant;
+use planrun_lang::permission::Confinement;
 use planrun_tools::host::Host;
 use planrun_tools::project::{Location, check_own_folder, journal_file, make_own_folder};
 use planrun_tools::tools::{ServerPool, Tool};
@@ -124,7 +125,7 @@ pub struct Planrun {
     shared: Arc<Shared>,
     own_tools: Arc<[Tool]>,
     /// Grants that restrict its plans in addition to the project's `allow`, if a model writes them.
-    confined: Option<Arc<[Grant]>>,
+    confined: Option<Arc<[Confinement]>>,
     /// Keeps servers connected from one run to the next.
     pool: Option<Arc<ServerPool>>,
 }
@@ -215,7 +216,7 @@ impl Planrun {
     /// sets no `limits`, a run makes at most 200 calls and takes at most ten minutes. Runs that are started with these
     /// restrictions keep them when they are resumed.
     #[must_use]
-    pub fn confined(mut self, within: impl IntoIterator<Item = Grant>) -> Self {
+    pub fn confined(mut self, within: impl IntoIterator<Item = Confinement>) -> Self {
         let known = self.confined.iter().flat_map(|known| known.iter().cloned());
         self.confined = Some(known.chain(within).collect());
         self

@@ -1,10 +1,10 @@
 //! The pinned document of a run: the text of its plan, every file that was read to check it, and its inputs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun_lang::permission::Grant;
+use planrun_lang::permission::Confinement;
 use planrun_lang::secrets::{MARK, at_path, redact_paths};
 use planrun_lang::sema::{Plan, PlanParameter};
 use planrun_lang::source::SourceFile;
@@ -47,8 +47,8 @@ pub(super) struct Pinned {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confined: bool,
     /// Grants that restrict it in addition to the project's `allow`.
-    #[serde(default, skip_serializing_if = "<[Grant]>::is_empty")]
-    pub within: Arc<[Grant]>,
+    #[serde(default, skip_serializing_if = "<[Confinement]>::is_empty")]
+    pub within: Arc<[Confinement]>,
     /// The approval that a person has to give before the run does anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
@@ -75,6 +75,12 @@ pub(super) struct PinnedBase {
 
 /// Version of this document.
 const VERSION: u32 = 1;
+
+/// Returns the meaning of a plan's text, independent of its layout.
+fn meaning(name: &str, text: &str) -> String {
+    let source = SourceFile::new(name, text);
+    canonical_json(&parse(&source).file).unwrap_or_else(|| text.to_owned())
+}
 
 impl Pinned {
     pub(super) fn new(
@@ -169,10 +175,6 @@ impl Pinned {
     /// their plans, independent of the layout of the text, the other pinned files byte by byte, the inputs, the
     /// options, and what restricts the run in addition to the project. It does not cover `approval` and `base`.
     pub(super) fn digest(&self) -> Digest {
-        let meaning = |name: &str, text: &str| {
-            let source = SourceFile::new(name, text);
-            canonical_json(&parse(&source).file).unwrap_or_else(|| text.to_owned())
-        };
         let mut bytes = meaning(&self.file, &self.text).into_bytes();
         let mut part = |text: &[u8]| {
             bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
@@ -202,6 +204,45 @@ impl Pinned {
             part(&serde_json::to_vec(&restrictions).unwrap_or_default());
         }
         Digest::of(&bytes)
+    }
+
+    /// Returns what the digest covers and differs from the document of an earlier start, without any values.
+    pub(super) fn differences(&self, earlier: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        let of = |pinned: &Self| (pinned.plan.clone(), meaning(&pinned.file, &pinned.text));
+        if of(self) != of(earlier) {
+            found.push("the plan".to_owned());
+        }
+        let files = |one: &Self, other: &Self| {
+            let files = one.pins.files.iter();
+            let files = files.filter(|(path, text)| other.pins.files.get(*path) != Some(*text));
+            files.map(|(path, _)| path.clone()).collect::<BTreeSet<_>>()
+        };
+        let files = &files(self, earlier) | &files(earlier, self);
+        found.extend(
+            files
+                .iter()
+                .map(|path| format!("the file `{}`", path.display())),
+        );
+        let names: BTreeSet<&String> = self.inputs.keys().chain(earlier.inputs.keys()).collect();
+        found.extend(names.into_iter().filter_map(|name| {
+            match (self.inputs.get(name), earlier.inputs.get(name)) {
+                (Some(_), None) => Some(format!("the input `{name}` (not given then)")),
+                (None, Some(_)) => Some(format!("the input `{name}` (given then)")),
+                (now, then) => (now != then).then(|| format!("the value of the input `{name}`")),
+            }
+        }));
+        let options = [
+            ("mock", self.mock != earlier.mock),
+            ("max-steps", self.max_steps != earlier.max_steps),
+            ("strict", self.strict != earlier.strict),
+        ];
+        let options = options.into_iter().filter(|(_, differs)| *differs);
+        found.extend(options.map(|(option, _)| format!("the option `--{option}`")));
+        if (self.confined, &self.within) != (earlier.confined, &earlier.within) {
+            found.push("the permissions".to_owned());
+        }
+        found
     }
 
     /// Returns the pinned files other than plans that have another text in a later document.

@@ -11,6 +11,9 @@ use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 /// The file name of a text that has no file.
 const HANDED_IN: &str = "<plan>";
 
+/// The file name of the plan of a single call, which nobody has written.
+pub const CALL: &str = "the call";
+
 /// The text of a plan, or the report of what is wrong with its bytes.
 pub enum PlanText {
     Text(SourceFile),

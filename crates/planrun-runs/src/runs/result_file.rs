@@ -12,7 +12,7 @@ use planrun_core::journal::{Question, StepError};
 use planrun_core::run::{Interruption, Outcome};
 use planrun_lang::diag::render::{escape_json, quoted, visible_line};
 use planrun_lang::protocol::RunState;
-use planrun_lang::types::{Denied, ErrorClass};
+use planrun_lang::types::{Denied, Effect, ErrorClass};
 use planrun_tools::host::Host;
 use planrun_tools::project::own_folder;
 use serde_json::{Value as Json, json};
@@ -111,9 +111,13 @@ pub fn call_status(outcome: &Outcome, project: &Path) -> Json {
             .questions
             .iter()
             .map(|(path, question)| {
+                let question = question.redacted(outcome.secrets());
+                let tool = Some(&*question.tool).filter(|tool| !tool.is_empty());
                 json!({
-                    "path": path, "question": question.text,
-                    "answer_with": answer_command(project, run, path, question),
+                    "path": path, "question": question.text, "tool": tool,
+                    "effect": question.effect.map(Effect::name),
+                    "arguments": question.arguments.to_json(),
+                    "answer_with": answer_command(project, run, path, &question),
                 })
             })
             .collect();

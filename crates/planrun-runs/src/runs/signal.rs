@@ -9,8 +9,11 @@ use super::list::open;
 use super::recorded::RecordedRun;
 use super::{Error, Planrun, ResumeOptions, Run};
 use planrun_core::journal::{Cancel, InboxCommand, Move, Signal};
-use planrun_core::run::{Awaited, Interruption, Outcome, Program, accepts_move, accepts_signal};
+use planrun_core::run::{
+    Awaited, Interruption, Outcome, Program, accepts_move, accepts_signal, expects_signal,
+};
 use planrun_lang::diag::render::{command, quoted};
+use planrun_lang::types::Type;
 
 /// Sends signals and moves of tasks to a run.
 pub struct Receiver {
@@ -35,21 +38,33 @@ pub fn signal_commands(outcome: &Outcome) -> Vec<String> {
         return Vec::new();
     };
     let commands = awaited.iter().map(|awaited| {
-        let (name, given) = match awaited {
-            Awaited::Signal(name) => (name, "<JSON>".to_owned()),
-            Awaited::Task { name, status: None } => (name, "<STATUS>".to_owned()),
+        let message = match awaited {
+            Awaited::Signal { name, payload } => with_payload(name, payload.as_ref()),
+            Awaited::Task { name, status: None } => format!("{}=<STATUS>", quoted(name)),
             Awaited::Task {
                 name,
                 status: Some(status),
-            } => (name, quoted(status)),
+            } => format!("{}={}", quoted(name), quoted(status)),
         };
-        command(&format!(
-            "runs signal {} {}={given}",
-            outcome.run,
-            quoted(name)
-        ))
+        command(&format!("runs signal {} {message}", outcome.run))
     });
     commands.collect()
+}
+
+/// Returns a signal and its payload as they are written in a command, with a placeholder for each value that has to be
+/// filled in.
+fn with_payload(name: &str, payload: Option<&Type>) -> String {
+    match payload {
+        Some(Type::Object(object)) => {
+            let fields = object.fields.iter().filter(|field| !field.may_be_null());
+            let fields =
+                fields.map(|field| format!("{}: <{}>", Json::from(&*field.name), field.ty));
+            let fields = fields.collect::<Vec<_>>().join(", ");
+            quoted(&format!("{name}={{{fields}}}"))
+        }
+        Some(payload) => format!("{}=<{payload}>", quoted(name)),
+        None => format!("{}=<JSON>", quoted(name)),
+    }
 }
 
 impl Planrun {
@@ -136,6 +151,14 @@ impl Receiver {
             .tasks
             .iter()
             .any(|task| *task.name == *name)
+    }
+
+    /// Checks that the run waits for a signal, whatever its payload.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it does not.
+    pub fn expects(&self, signal: &str) -> Result<(), Error> {
+        expects_signal(&self.program, signal).map_err(Error::Invalid)
     }
 
     /// Sends a signal. Returns true if a live process drives the run.

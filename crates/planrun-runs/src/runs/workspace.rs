@@ -2,13 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use planrun_lang::diag::codes::safety::SECRET_LEAKS;
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, Severities, Severity};
 use planrun_lang::lint;
-use planrun_lang::permission::{Grant, Permissions};
+use planrun_lang::permission::{Confinement, Giver, Permissions};
 use planrun_lang::sema::{Budget, CheckedFile, Files, Plan, Policy, Tools, plan_of_call};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
@@ -21,9 +20,10 @@ use planrun_tools::project::{Location, Project};
 use planrun_tools::tools::{Catalog, Tool};
 use serde_json::{Map, Value as Json};
 
+use super::plan_text::{self, CALL};
 use super::prefetch::Prefetch;
 use super::used_plans::UsedPlans;
-use super::{Error, Inputs, plan_text};
+use super::{Error, Inputs};
 use planrun_core::run::{Defaults, ToolNames, ToolRetry};
 
 /// A project with its tools.
@@ -49,13 +49,8 @@ pub struct Workspace {
     /// Tools of the program that uses the service, which take precedence over those of the project.
     pub(super) own_tools: Arc<[Tool]>,
     /// Grants that restrict its plans in addition to the project's `allow`, if a model writes them.
-    pub confined: Option<Arc<[Grant]>>,
+    pub confined: Option<Arc<[Confinement]>>,
 }
-
-/// Default limit for the calls of a run whose plan a model has written.
-const MAX_CALLS_OF_A_MODEL: u64 = 200;
-/// Default limit for the duration of such a run, without the time in which it waits for people.
-const MAX_TIME_OF_A_MODEL: Duration = Duration::from_mins(10);
 
 /// A checked plan file before one of its plans is chosen.
 pub struct Checked {
@@ -169,27 +164,6 @@ impl Workspace {
         Ok(other)
     }
 
-    /// Restricts the project for plans that a model has written: see [`Planrun::confined`](super::Planrun::confined).
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] if a pattern of a grant is invalid.
-    pub(super) fn confined(mut self, within: &Arc<[Grant]>) -> Result<Self, Error> {
-        let mut limit = self.limit.unwrap_or_else(Permissions::none);
-        for grant in &**within {
-            let own = Permissions::new(grant, &self.project.root, &*self.host)
-                .map_err(|error| Error::Invalid(error.to_string()))?;
-            limit = own.within(&limit);
-        }
-        self.limit = Some(limit);
-        self.confined = Some(within.clone());
-        self.limits = self.limits.over(&Budget {
-            calls: Some(MAX_CALLS_OF_A_MODEL),
-            time: Some(MAX_TIME_OF_A_MODEL),
-            ..Budget::default()
-        });
-        Ok(self)
-    }
-
     fn of(
         host: Arc<dyn Host>,
         reading: Arc<PinnedHost>,
@@ -203,7 +177,7 @@ impl Workspace {
         let limit = allow.map(|grant| Permissions::new(grant, &project.root, &*host));
         let limit = limit.transpose();
         let limit = limit.map_err(|error| environment(format!("planrun.yaml: {error}")))?;
-        let limit = limit.map(Permissions::of_project);
+        let limit = limit.map(|limit| limit.given_by(&Giver::Project));
         let policy = Policy::from_project(&project.settings.policy);
         let policy =
             policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
@@ -302,6 +276,7 @@ impl Workspace {
         let tools = knows_tools.then_some(&self.tools);
         let rules = lint::Project {
             by_model: self.confined.is_some() && plan_text::is_handed_in(source),
+            is_call: source.name() == CALL,
             ..self.rules(tools)
         };
         lint::check_file(source, &self.tools, files, &rules)
@@ -318,6 +293,7 @@ impl Workspace {
             paths: &*self.host,
             tools,
             by_model: false,
+            is_call: false,
         }
     }
 
@@ -359,7 +335,7 @@ impl Workspace {
     /// displayed, redacted, so it may contain what the contract marks as sensitive.
     #[must_use]
     pub fn checked_call(self: Arc<Self>, tool: &Signature, given: &[&str]) -> Checked {
-        let source = SourceFile::new("the call", plan_of_call(tool, given));
+        let source = SourceFile::new(CALL, plan_of_call(tool, given));
         let mut checked = self.checked(source);
         (checked.file.diagnostics).retain(|found| *found.code != SECRET_LEAKS);
         checked

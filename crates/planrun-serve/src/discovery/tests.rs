@@ -24,6 +24,7 @@ fn check(text: &str) -> Vec<Diagnostic> {
         severities: None,
         calls: None,
         by_model: false,
+        is_call: false,
     };
     let source = SourceFile::new("card.plan", text.to_owned());
     check_file(&source, &Tools::default(), &NoFiles, &project).diagnostics

@@ -40,16 +40,22 @@ impl PlanMode {
         })
     }
 
-    fn write_plan(&self, name: &str, text: &str) -> Result<String, Reply> {
+    /// Checks the name of a plan to be saved. Returns an error if no plan can have it.
+    pub fn valid_name(name: &str) -> Result<(), SaveError> {
         let taken = definitions().iter().any(|own| own.name == name);
         let is_name = name.starts_with(|first: char| first.is_ascii_lowercase());
         if taken || !is_name || !is_tool_name(name) || name.contains('-') {
-            return Err(Reply::Failed(format!(
+            return Err(SaveError(format!(
                 "Nothing was saved: `{name}` is not a valid plan name. Use lower-case letters, digits and `_`, at most 64, and \
                  none of {}.",
                 definitions().map(|own| own.name).join(", ")
             )));
         }
+        Ok(())
+    }
+
+    fn write_plan(&self, name: &str, text: &str) -> Result<String, Reply> {
+        Self::valid_name(name).map_err(|SaveError(why)| Reply::Failed(why))?;
         let plan = self.checked(text)?;
         let own = &plan.plan.name;
         let source = SourceFile::new(plan.source.name(), plan.source.text().to_owned());

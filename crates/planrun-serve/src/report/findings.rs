@@ -6,6 +6,7 @@ use planrun_lang::diag::render::{FileReport, Summary, visible_line};
 use planrun_lang::diag::{Diagnostic, Severity, fix};
 use planrun_lang::source::SourceFile;
 use planrun_lang::value::counted;
+use planrun_runs::runs::CALL;
 
 use crate::tokens::{bytes, cut};
 
@@ -36,7 +37,9 @@ pub fn findings(called: &str, reports: &[FileReport]) -> String {
     let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, what)| counted(count, what)).collect();
-    let mut text = format!("{called}. The plan has {}:\n", counts.join(", "));
+    let all_of_call = reports.iter().all(|report| report.source.name() == CALL);
+    let whose = if all_of_call { "call" } else { "plan" };
+    let mut text = format!("{called}. The {whose} has {}:\n", counts.join(", "));
     let mut found: Vec<(&FileReport, &Diagnostic)> = reports
         .iter()
         .flat_map(|report| report.diagnostics.iter().map(move |found| (report, found)))
@@ -72,17 +75,19 @@ fn is_plan(source: &SourceFile) -> bool {
     source.name().trim_end_matches('>').ends_with("plan")
 }
 
-/// Formats `line:col error[code] message; expected …; actual …; fix: …`, followed by the corrected line.
+/// Formats `line:col error[code] message; expected …; actual …; fix: …`, followed by the corrected line. A single call
+/// has no text that its author could look at, so its findings have no place.
 fn line(source: &SourceFile, found: &Diagnostic, has_file: bool) -> String {
+    let is_call = source.name() == CALL;
     let at = source.position(found.span.start);
-    let file = if has_file {
-        format!("{}:", source.name())
-    } else {
-        String::new()
+    let place = match (is_call, has_file) {
+        (true, _) => String::new(),
+        (false, true) => format!("{}:{}:{} ", source.name(), at.line, at.column),
+        (false, false) => format!("{}:{} ", at.line, at.column),
     };
     let mut text = format!(
-        "{file}{}:{} {}[{}] {}",
-        at.line, at.column, found.severity, found.code.name, found.message
+        "{place}{}[{}] {}",
+        found.severity, found.code.name, found.message
     );
     let names = found.available.iter().take(MAX_NAMES).map(String::as_str);
     let names = names.collect::<Vec<_>>().join(", ");
@@ -102,7 +107,7 @@ fn line(source: &SourceFile, found: &Diagnostic, has_file: bool) -> String {
         }
     }
     let mut line = cut(&visible_line(&text), FINDING_BYTES).into_owned() + "\n";
-    if let Some(corrected) = corrected(source, found) {
+    if let Some(corrected) = corrected(source, found).filter(|_| !is_call) {
         let _ = writeln!(
             line,
             "  {}",
@@ -133,6 +138,17 @@ mod tests {
     fn report(text: &str, found: impl Fn(usize) -> Diagnostic, count: usize) -> FileReport {
         let source = SourceFile::new("a.plan", text.to_owned());
         FileReport::new(source, (0..count).map(found).collect())
+    }
+
+    #[test]
+    fn the_findings_of_a_single_call_have_no_place_in_a_text() {
+        let source = SourceFile::new(CALL, "use desk plan call() -> any {}".to_owned());
+        let found = Diagnostic::new(&UNKNOWN_NAME, Span::at(4), "there is no such tool");
+        let report = FileReport::new(source, vec![found.help("name another")]);
+        assert_eq!(
+            findings(NOTHING_CALLED, &[report]),
+            "Nothing was called. The call has 1 error:\nerror[unknown-name] there is no such tool; fix: name another\n"
+        );
     }
 
     #[test]

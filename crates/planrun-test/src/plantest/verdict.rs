@@ -208,7 +208,11 @@ fn broken(
                 error.span
             };
             let message = format!("this cannot be evaluated: {error}");
-            return Some(Diagnostic::new(&codes::tests::EXPECTATION, span, message));
+            let finding = Diagnostic::new(&codes::tests::EXPECTATION, span, message);
+            return Some(match not_called(source.slice(expect.span), played) {
+                Some(why) => finding.help(why),
+                None => finding,
+            });
         }
     }
     let wrong = expect
@@ -228,6 +232,24 @@ fn broken(
         RunState::Completed => finding,
         _ => finding.help(end(played)),
     })
+}
+
+/// Says of a step whose arguments an expectation reads that it was not called, so that it has none.
+fn not_called(expectation: &str, played: &Played) -> Option<String> {
+    let steps = played.outcome.as_ref()?.steps();
+    let step = steps.into_iter().find(|step| {
+        let read = [
+            "steps.{}.arguments",
+            "steps[\"{}\"].arguments",
+            "steps[\"{}\"]?.arguments",
+        ];
+        let mut read = read.iter().map(|form| form.replace("{}", &step.path));
+        step.attempts == 0 && read.any(|read| expectation.contains(&read))
+    })?;
+    let (path, state) = (&step.path, step.status.name());
+    Some(format!(
+        "`{path}` was not called, so it has no arguments: its status is `{state}`"
+    ))
 }
 
 /// Returns the sides of a comparison: the expected value, the actual value, and a note with the actual value.

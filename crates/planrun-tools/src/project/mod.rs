@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::{Language, command};
-use planrun_lang::permission::{Grant, PermissionError, Permissions, ReachedProgram};
+use planrun_lang::permission::{Giver, Grant, PermissionError, Permissions, ReachedProgram};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::types::{CallKind, Effect, Signature};
 use tokio::task::JoinSet;
@@ -200,7 +200,10 @@ impl Project {
     ) -> Result<Permissions, PermissionError> {
         let own = Permissions::new(plan, &self.root, host)?;
         match &self.settings.allow {
-            Some(outer) => Ok(own.within(&Permissions::new(outer, &self.root, host)?)),
+            Some(outer) => {
+                let outer = Permissions::new(outer, &self.root, host)?;
+                Ok(own.within(&outer.given_by(&Giver::Project)))
+            }
             None => Ok(own),
         }
     }
@@ -309,7 +312,10 @@ impl Project {
     /// in the project is permitted.
     pub fn limit(&self, host: &dyn Host) -> ProjectLimit {
         let allow = self.settings.allow.as_ref();
-        let permissions = allow.map(|grant| Permissions::new(grant, &self.root, host));
+        let permissions = allow.map(|grant| {
+            let permissions = Permissions::new(grant, &self.root, host)?;
+            Ok(permissions.given_by(&Giver::Project))
+        });
         ProjectLimit::new(permissions)
     }
 

@@ -220,6 +220,7 @@ impl FileAccess {
                 denial.message,
                 target.display()
             ),
+            by: denial.by,
         }
     }
 }

@@ -158,7 +158,8 @@ mod tests {
     #[test]
     fn a_denial_is_a_failure_of_the_policy_and_nothing_was_sent() {
         let message = "running rm is not allowed".to_owned();
-        let error = CallError::from(Denial { message });
+        let by = Vec::new();
+        let error = CallError::from(Denial { message, by });
         assert_eq!(
             error.to_string(),
             "denied.policy: running rm is not allowed"

@@ -92,6 +92,23 @@ async fn s4_19_a_sub_agent_reaches_at_most_what_its_parent_does() {
             "{texts:?}"
         );
     }
+    // Those who refuse it are named: neither a plan, which a single call has not, nor the project, which allows it.
+    assert!(
+        texts[1].ends_with(
+            "to allow it, the agent that started this one has to pass \"notes/a.md\" in `allowed_uris` when it starts it"
+        ),
+        "{texts:?}"
+    );
+    assert!(
+        texts[2].ends_with("add \"/etc/hostname\" to `read` of `allow` in planrun.yaml")
+            && !texts[2].contains("in the plan"),
+        "{texts:?}"
+    );
+    let in_plan = texts[4];
+    assert!(
+        in_plan.contains("the agent that started this one") && !in_plan.contains("planrun.yaml"),
+        "{in_plan}"
+    );
     let offered = sent[1]["tools"].to_string();
     assert!(
         offered.contains("\"desk_find\"") && !offered.contains("\"desk_close\""),
@@ -138,7 +155,7 @@ async fn what_a_run_may_reach_stays_narrow_whoever_resumes_it() {
         write: vec!["notes/deep".to_owned()],
         ..Grant::default()
     };
-    let narrow = bench.setup.planrun.clone().confined([grant]);
+    let narrow = bench.setup.planrun.clone().confined([grant.into()]);
     let wide = Toolbox::new(&bench.setup.planrun, None, "").unwrap();
     let narrow = Toolbox::new(&narrow, None, "").unwrap();
     let cancel = CancellationToken::new();

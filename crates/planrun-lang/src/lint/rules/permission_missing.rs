@@ -4,7 +4,7 @@ use super::Subject;
 use super::subject::{allow, entry};
 use crate::diag::{Diagnostic, Edit, Severity, codes};
 use crate::lint::reach::{Access, Denial, Lists, Need, Reach, leaves_root};
-use crate::permission::{OWN_FOLDER, Permissions, entry as entry_of, quoted};
+use crate::permission::{self, Giver, OWN_FOLDER, Permissions, entry as entry_of, quoted, remedy};
 use crate::source::Span;
 use crate::syntax::ast;
 
@@ -60,17 +60,14 @@ fn inspect(subject: &Subject<'_>, hidden: bool, found: &mut Vec<Diagnostic>) {
         return nothing_allowed(subject, &reach, &needs, found);
     }
     for need in needs {
-        let granted = |grant: Option<&Permissions>| {
-            grant.is_none_or(|grant| need.granted(grant, project.root, project.paths))
+        let refused = |grant: Option<&Permissions>| {
+            let asked = grant.map(|grant| need.ask(grant, project.root, project.paths));
+            asked.and_then(Result::err)
         };
-        match (granted(own.as_ref()), granted(project.allow)) {
-            (true, true) => {}
-            (own_grants, project) => {
-                found.push(unless_hidden(
-                    need,
-                    denied(subject, need, own_grants, project),
-                ));
-            }
+        let (own, outer) = (refused(own.as_ref()), refused(project.allow));
+        if own.is_some() || outer.is_some() {
+            let finding = denied(subject, need, own.is_none(), outer.as_ref());
+            found.push(unless_hidden(need, finding));
         }
     }
 }
@@ -83,8 +80,16 @@ fn nothing_allowed(
     needs: &[&Need],
     found: &mut Vec<Diagnostic>,
 ) {
+    let is_call = subject.project.is_call;
+    let unless_called = |finding| {
+        if is_call {
+            finding
+        } else {
+            unless_called(finding)
+        }
+    };
     for need in needs {
-        found.push(unless_called(denied(subject, need, false, true)));
+        found.push(unless_called(denied(subject, need, false, None)));
     }
     let kinds = Access::ALL.into_iter();
     for access in
@@ -98,12 +103,21 @@ fn nothing_allowed(
         else {
             continue;
         };
+        let (whose, in_plan) = if is_call {
+            ("the project", String::new())
+        } else {
+            let in_plan = format!(
+                "`allow {{ {}: […] }}` at the top of the plan, or ",
+                access.name()
+            );
+            ("this plan", in_plan)
+        };
         let message = format!(
-            "{} requires a permission, but this plan allows nothing",
+            "{} requires a permission, but {whose} allows nothing",
             access.action()
         );
         let help = format!(
-            "add `allow {{ {0}: […] }}` at the top of the plan, or `allow: {{ {0}: […] }}` to planrun.yaml",
+            "add {in_plan}`allow: {{ {}: […] }}` to planrun.yaml",
             access.name()
         );
         found.push(unless_called(
@@ -143,7 +157,14 @@ fn never_allowed(need: &Need) -> Diagnostic {
         .help("use a file outside of this folder")
 }
 
-fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagnostic {
+/// Reports what is not allowed: by the plan itself unless it is `own`, and by those outside of the plan that the denial
+/// names.
+fn denied(
+    subject: &Subject<'_>,
+    need: &Need,
+    own: bool,
+    outer: Option<&permission::Denial>,
+) -> Diagnostic {
     let (setting, pattern) = (need.access.name(), need.pattern());
     let whose = match &need.within {
         Some(name) => format!(
@@ -159,7 +180,12 @@ fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagn
     }
     let finding =
         Diagnostic::new(&codes::safety::PERMISSION_MISSING, need.span, whose).note("denied.policy");
-    if !project {
+    if let Some(outer) = outer {
+        if !outer.by.contains(&Giver::Project) {
+            let plan = [Giver::Plan].into_iter().filter(|_| !own);
+            let by: Vec<Giver> = plan.chain(outer.by.iter().cloned()).collect();
+            return finding.help(remedy(setting, &pattern, &by));
+        }
         let which = if own {
             "the project's planrun.yaml"
         } else {

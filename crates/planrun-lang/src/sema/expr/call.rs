@@ -235,7 +235,14 @@ pub(super) fn result_type(
             }
         }
         Verdict::NoOverload => {
-            checker.report(report::no_overload(function, name, &types, method));
+            let finding = report::no_overload(function, name, &types, method);
+            let has_no_value =
+                |typed: &Typed| typed.ty == Type::Null && typed.node.constant().is_none();
+            checker.report(if arguments.iter().any(has_no_value) {
+                report::valueless(finding)
+            } else {
+                finding
+            });
             Type::Invalid
         }
     }

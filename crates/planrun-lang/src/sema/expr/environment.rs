@@ -8,7 +8,7 @@ use super::narrow::{self, covers, present_path};
 use crate::sema::presence::Known;
 use crate::sema::{Atom, Binding, Definition, Scope};
 use crate::syntax::{ast, canonical_name};
-use crate::types::Type;
+use crate::types::{Literal, Type};
 
 /// A variable of a macro.
 pub(super) struct Local {
@@ -92,6 +92,33 @@ impl<'a> Environment<'a> {
     pub fn is_known(&self, text: &str, negated: bool) -> bool {
         self.known()
             .any(|atom| atom.negated == negated && atom.contexts == 0 && *atom.text == *text)
+    }
+
+    /// Returns whether the value at this path is known to be the literal, or known to be another; `None` if neither is
+    /// known. It must not be null, as where a value with this part is read.
+    pub fn is_equal(&self, path: &str, literal: &Literal) -> Option<bool> {
+        let compared = |literal: &Literal, negated: bool| {
+            self.is_known(&format!("{path} == {literal}"), negated)
+                || self.is_known(&format!("{literal} == {path}"), negated)
+        };
+        let is = |literal: &Literal| {
+            let stated = match literal {
+                Literal::Bool(truth) => {
+                    self.is_known(path, !truth) || compared(&Literal::Bool(!truth), true)
+                }
+                Literal::Int(_) | Literal::String(_) => false,
+            };
+            stated || compared(literal, false)
+        };
+        let is_not = |literal: &Literal| match literal {
+            Literal::Bool(truth) => is(&Literal::Bool(!truth)),
+            Literal::Int(_) | Literal::String(_) => compared(literal, true),
+        };
+        match (is(literal), is_not(literal)) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        }
     }
 
     /// Adds what a condition proves if it is `truth`.

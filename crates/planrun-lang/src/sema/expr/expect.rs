@@ -1,10 +1,12 @@
 //! Checks values against an expected type: literals part by part, everything else as a whole.
 
 use super::construct::{check_choice, check_key, check_match_choice};
+use super::narrow::path_text;
 use super::operator::lossy_number;
 use super::{Checker, Expectation, MapKey, Typed, combine, construct, report};
 use crate::diag::Diagnostic;
 use crate::diag::codes::names::CALL_IN_EXPRESSION;
+use crate::diag::codes::types::MAYBE_ABSENT;
 use crate::sema::NameKind;
 use crate::sema::expr::{Node, Op};
 use crate::source::Span;
@@ -63,7 +65,19 @@ fn check_whole(
     expectation: Expectation<'_>,
 ) -> Typed {
     let typed = checker.expression(expression);
-    require_fit(checker, typed, expression.span, expected, expectation)
+    let before = checker.diagnostics.len();
+    let typed = require_fit(checker, typed, expression.span, expected, expectation);
+    if let ast::ExprKind::Path { .. } = &expression.kind
+        && let Some(found) = checker.diagnostics.get(before)
+        && found.code == &MAYBE_ABSENT
+    {
+        let path = path_text(expression, &[]);
+        if checker.env.is_present(&path, true) {
+            let absent = checker.diagnostics.remove(before);
+            checker.report(report::only_has(absent, &path));
+        }
+    }
+    typed
 }
 
 /// Returns true if a misplaced call has been reported at this span; its fix is removed, since a step would not help

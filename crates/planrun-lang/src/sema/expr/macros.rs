@@ -30,6 +30,12 @@ pub(super) const NAMES: &[&str] = &[
     "transformMapEntry",
 ];
 
+/// Returns true if this is the name of a macro over the elements of a list or a map.
+#[must_use]
+pub fn is_macro(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
 /// Returns the macro with this name and number of arguments.
 pub(super) fn form(name: &str, arguments: usize) -> Option<Form> {
     let (kind, variables, condition) = match (name, arguments) {

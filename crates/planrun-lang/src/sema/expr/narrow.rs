@@ -6,7 +6,7 @@ use super::Checker;
 use crate::sema::Atom;
 use crate::source::Span;
 use crate::syntax::{ast, canonical_name, canonical_place};
-use crate::types::{Refinement, Type, refine};
+use crate::types::{Literal, Refinement, Type, refine};
 
 /// Returns the parts of a condition that must all hold: the atoms `a` and not `b` for `a && !b`.
 ///
@@ -85,7 +85,7 @@ pub(super) fn refined(ty: &Type, variable: &str, condition: &ast::Expr) -> Type 
     tests_of(condition, false, variable, &mut tests);
     tests
         .iter()
-        .fold(ty.clone(), |ty, (path, known)| refine(&ty, path, *known))
+        .fold(ty.clone(), |ty, (path, known)| refine(&ty, path, known))
 }
 
 /// Collects what a condition proves about a variable and its fields.
@@ -133,8 +133,8 @@ fn tests_of(
     }
 }
 
-/// Collects what a chain proves: both operands of `a && b`, nothing for `a || b`, and the presence of `a` for
-/// `a != null`.
+/// Collects what a chain proves: both operands of `a && b`, nothing for `a || b`, the presence of `a` for `a != null`,
+/// and the value of `a` for `a == "x"`.
 fn chain_tests_of(
     first: &ast::Expr,
     rest: &[ast::ChainLink],
@@ -149,16 +149,37 @@ fn chain_tests_of(
         (Some(ast::BinaryOp::Or), _) if negated => {
             all_tests_of(first, rest, negated, variable, tests);
         }
-        (Some(operator @ (ast::BinaryOp::Equal | ast::BinaryOp::NotEqual)), [link])
-            if (operator == ast::BinaryOp::NotEqual) != negated =>
-        {
+        (Some(operator @ (ast::BinaryOp::Equal | ast::BinaryOp::NotEqual)), [link]) => {
+            let equal = (operator == ast::BinaryOp::Equal) != negated;
             let sides = [(first, &link.operand), (&link.operand, first)];
-            let tested = sides.into_iter().find(|(_, other)| is_null(other));
-            let path = tested.and_then(|(tested, _)| fields_of(tested, variable));
-            tests.extend(path.map(|path| (path, Refinement::NotNull)));
+            tests.extend(sides.into_iter().find_map(|(tested, other)| {
+                let path = fields_of(tested, variable)?;
+                Some((path, comparison(tested, other, equal)?))
+            }));
         }
         _ => {}
     }
+}
+
+/// Returns what a comparison with a constant proves about the value that it tests.
+fn comparison(tested: &ast::Expr, other: &ast::Expr, equal: bool) -> Option<Refinement> {
+    let literal = match &other.kind {
+        ast::ExprKind::Literal(ast::Literal::Null) => {
+            return (!equal).then_some(Refinement::NotNull);
+        }
+        ast::ExprKind::Literal(ast::Literal::Bool(truth)) => Literal::Bool(*truth),
+        ast::ExprKind::Literal(ast::Literal::String(text)) => Literal::String(text.clone()),
+        _ => return None,
+    };
+    if equal {
+        return Some(Refinement::Equals(literal));
+    }
+    // Without its safe links, the path is null where a part of it is missing, and null differs from the literal, too.
+    let is_safe = match &tested.kind {
+        ast::ExprKind::Path { links, .. } => links.iter().any(ast::Link::is_safe),
+        _ => false,
+    };
+    (!is_safe).then_some(Refinement::Differs(literal))
 }
 
 fn all_tests_of(

@@ -104,6 +104,9 @@ fn check_logical(
         let symbol = if and { "&&" } else { "||" };
         let what = format_args!("an operand of `{symbol}`");
         let reported = checker.diagnostics.len();
+        if !and && nodes.is_empty() && is_default_meant(&typed.ty) {
+            return check_meant_default(checker, typed, first, rest, span);
+        }
         require_bool(checker, what, &typed, operand.span);
         if let Some(found) = checker.diagnostics.get_mut(reported)
             && typed.ty.is_optional()
@@ -121,6 +124,37 @@ fn check_logical(
     repeated_conditions(checker, operands.zip(&nodes), and);
     let op = if and { Op::And(nodes) } else { Op::Or(nodes) };
     Typed::new(op, Type::Bool, span)
+}
+
+/// Returns true if `||` behind a value of this type is meant as `??`: the value may be absent, and is no Boolean one.
+fn is_default_meant(ty: &Type) -> bool {
+    let present = ty.without_null();
+    let may_be_bool = |member: &Type| {
+        matches!(
+            literal::widened(member),
+            Type::Bool | Type::Any | Type::Invalid | Type::Never
+        )
+    };
+    ty.is_optional() && present != Type::Never && !present.members().iter().any(may_be_bool)
+}
+
+/// Checks a chain of `||` in which each operand is meant as the default of those before it, and reports it once.
+fn check_meant_default(
+    checker: &mut Checker<'_>,
+    typed: Typed,
+    first: &ast::Expr,
+    rest: &[ast::ChainLink],
+    span: Span,
+) -> Typed {
+    checker.report(report::meant_default(&typed.ty, first.span, rest));
+    let mut ty = typed.ty;
+    let mut nodes = vec![typed.node];
+    for link in rest {
+        let other = checker.lazily(|checker| checker.expression(&link.operand));
+        ty = Type::union([ty.without_null(), other.ty]);
+        nodes.push(other.node);
+    }
+    Typed::new(Op::Or(nodes), ty, span)
 }
 
 fn check_computed(
@@ -321,13 +355,7 @@ fn compared_with_null(
         _ => return,
     };
     // `?.` says that the value may be absent, and a condition around it may have excluded that already.
-    let is_safe = |link: &ast::Link| match &link.kind {
-        ast::LinkKind::Field { safe, .. }
-        | ast::LinkKind::Index { safe, .. }
-        | ast::LinkKind::Call { safe, .. } => *safe,
-    };
-    let is_optional =
-        matches!(&value.kind, ast::ExprKind::Path { links, .. } if links.iter().any(is_safe));
+    let is_optional = matches!(&value.kind, ast::ExprKind::Path { links, .. } if links.iter().any(ast::Link::is_safe));
     if is_optional || is_conditional(checker, value) {
         return;
     }

@@ -15,8 +15,8 @@ use crate::sema::{Atom, Lookup, NameKind};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{
-    Field, FieldLookup, Literal, ObjectType, Type, error_object, field, field_names,
-    may_be_undeclared, result_union,
+    Field, FieldLookup, Literal, ObjectType, Refinement, Type, error_object, field, field_names,
+    may_be_undeclared, refine, result_union,
 };
 use crate::value::{Key, Value};
 
@@ -61,7 +61,7 @@ pub(super) fn follow_links(
     };
     let mut ops = Vec::with_capacity(links.len());
     for link in links {
-        let safe = is_safe(&link.kind);
+        let safe = link.is_safe();
         let findings = checker.diagnostics.len();
         check_absence(checker, &mut walk, link, safe);
         let absences = checker.diagnostics.len();
@@ -234,6 +234,37 @@ fn narrow_walk(checker: &mut Checker<'_>, walk: &mut Walk) {
     }
 }
 
+/// Removes the objects from a union that differ in a field of a literal type from what is known of that field, as `kind`
+/// in `v.kind == "a"`.
+fn narrow_by_tag(checker: &Checker<'_>, walk: &mut Walk) {
+    let members = walk.ty.members();
+    if members.len() < 2 || checker.env.knows_nothing() {
+        return;
+    }
+    let objects = members.iter().filter_map(|member| match member {
+        Type::Object(object) => Some(object),
+        _ => None,
+    });
+    let fields = objects.flat_map(|object| &object.fields);
+    let tags = fields.filter_map(|field| match &field.ty {
+        Type::Literal(literal) => Some((&field.name, literal)),
+        _ => None,
+    });
+    let path = walk.text(walk.done);
+    let mut refined = walk.ty.clone();
+    for (name, literal) in tags {
+        let known = match checker.env.is_equal(&format!("{path}.{name}"), literal) {
+            Some(true) => Refinement::Equals(literal.clone()),
+            Some(false) => Refinement::Differs(literal.clone()),
+            None => continue,
+        };
+        refined = refine(&refined, std::slice::from_ref(name), &known);
+    }
+    if refined != Type::Never {
+        walk.ty = refined;
+    }
+}
+
 /// Checks the read of a field. `quoted` is set if its name is written as a string in brackets.
 fn check_field_link(
     checker: &mut Checker<'_>,
@@ -250,6 +281,7 @@ fn check_field_link(
             declared: None,
         };
     }
+    narrow_by_tag(checker, walk);
     let mut declared = None;
     let (ty, optional) = match &walk.ty {
         Type::Map(map) if combine::may_equal(&map.key, &Type::String) => {
@@ -366,7 +398,7 @@ fn result_field(
         _ => return None,
     };
     let condition = format!("{}.ok", walk.text(walk.done));
-    if checker.env.is_known(&condition, negated) {
+    if checker.env.is_equal(&condition, &Literal::Bool(!negated)) == Some(true) {
         return Some((ty, false, None));
     }
     let guard = if negated {
@@ -496,13 +528,5 @@ fn unknown_as(ty: &Type) -> Type {
     match ty {
         Type::Invalid | Type::Never => ty.clone(),
         _ => Type::Any,
-    }
-}
-
-fn is_safe(kind: &ast::LinkKind) -> bool {
-    match kind {
-        ast::LinkKind::Field { safe, .. }
-        | ast::LinkKind::Index { safe, .. }
-        | ast::LinkKind::Call { safe, .. } => *safe,
     }
 }

@@ -198,6 +198,16 @@ impl Link {
         }
     }
 
+    /// Returns true if the link is written with `?`, so that the path is null if the value before it is.
+    #[must_use]
+    pub fn is_safe(&self) -> bool {
+        match &self.kind {
+            LinkKind::Field { safe, .. }
+            | LinkKind::Index { safe, .. }
+            | LinkKind::Call { safe, .. } => *safe,
+        }
+    }
+
     /// Returns the link as it is written without `?`, and with `.` before a field whose name is known.
     #[must_use]
     pub fn plain(&self) -> Self {

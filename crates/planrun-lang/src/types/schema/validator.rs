@@ -255,8 +255,10 @@ fn sentence(error: &ValidationError<'_>) -> String {
         Kind::MaxProperties { limit } => format!("must have at most {}", counted(*limit, "field")),
         Kind::UniqueItems => "must not have equal elements".to_owned(),
         Kind::Contains => "has no element that matches `contains`".to_owned(),
-        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
-            "fits none of the allowed alternatives".to_owned()
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            let place = error.instance_path().to_string();
+            let alternatives = context.iter().map(|errors| requirements(errors, &place));
+            none_of(&alternatives.collect::<Vec<_>>())
         }
         Kind::OneOfMultipleValid { .. } => {
             "fits more than one alternative, but only one may fit".to_owned()
@@ -268,6 +270,31 @@ fn sentence(error: &ValidationError<'_>) -> String {
         }
         _ => shortened(&error.to_string(), QUOTED),
     }
+}
+
+/// Describes what a value at this place does not meet of one alternative.
+fn requirements(errors: &[ValidationError<'_>], place: &str) -> String {
+    let errors = errors.iter().map(|error| {
+        let mut violation = violation(error);
+        if let Some(below) = violation.pointer.strip_prefix(place) {
+            violation.pointer = below.to_owned();
+        }
+        violation.to_string()
+    });
+    errors.collect::<Vec<_>>().join(" and ")
+}
+
+/// Describes that a value fits none of several alternatives, with what it does not meet of each, if that is short.
+pub(super) fn none_of(alternatives: &[String]) -> String {
+    let is_short =
+        alternatives.len() <= 3 && alternatives.iter().map(String::len).sum::<usize>() < 160;
+    if alternatives.is_empty() || !is_short {
+        return "fits none of the allowed alternatives".to_owned();
+    }
+    format!(
+        "fits none of the allowed alternatives: it {}",
+        alternatives.join("; it ")
+    )
 }
 
 #[cfg(test)]
@@ -293,6 +320,15 @@ mod tests {
             ["n must be at least 3"]
         );
         assert_eq!(messages(&schema, &json!({})), ["lacks the field id"]);
+        let either = json!({"properties": {"to": {
+            "anyOf": [{"required": ["id"]}, {"required": ["name", "city"]}]}}});
+        assert_eq!(
+            messages(&either, &json!({"to": {}})),
+            [
+                "to fits none of the allowed alternatives: it lacks the field id; it lacks the field name and lacks the \
+                 field city"
+            ]
+        );
         assert_eq!(
             messages(&schema, &json!({"id": "x", "y": 1})),
             ["must not have the field y"]

@@ -1,8 +1,8 @@
 //! Diagnostics about values that may be absent.
 
-use super::{appended, wrapped};
+use super::{appended, short, wrapped};
 use crate::diag::codes::order::CONSTANT_CONDITION;
-use crate::diag::codes::types::{ALWAYS_ABSENT, MAYBE_ABSENT};
+use crate::diag::codes::types::{ALWAYS_ABSENT, MAYBE_ABSENT, NOT_A_BOOL};
 use crate::diag::{Diagnostic, Edit};
 use crate::sema::Atom;
 use crate::sema::expr::Expectation;
@@ -127,6 +127,50 @@ pub(in crate::sema::expr) fn absent_value(
     with_default(absent, default, |default| {
         appended(span, &format!(" ?? {default}"), simple)
     })
+}
+
+/// Says that `has` around a value that may be null does not prove that it is present.
+pub(in crate::sema::expr) fn only_has(absent: Diagnostic, path: &str) -> Diagnostic {
+    let mut absent = absent.help(format!(
+        "`has({path})` only tests that the field exists, and it may be null; write `{path} != null` instead"
+    ));
+    // A default would be used for each element that the condition was meant to leave out.
+    absent.fix = None;
+    absent
+}
+
+/// Returns true if a list only differs from the expected one in elements that may be absent.
+pub(super) fn lacks_elements(actual: &Type, expected: &Type) -> bool {
+    match (actual, expected) {
+        (Type::List(own), Type::List(element)) => own.is_optional() && !element.is_optional(),
+        _ => false,
+    }
+}
+
+/// Says of a list whose elements may be absent how to leave those out.
+pub(super) fn absent_elements(diagnostic: Diagnostic, span: Span, simple: bool) -> Diagnostic {
+    let edits = appended(span, ".filter(x, x != null)", simple);
+    diagnostic
+        .help("leave out the elements that are absent: `.filter(x, x != null)`")
+        .unsafe_fix("leave out the elements that are absent", edits)
+}
+
+/// Creates the diagnostic for `x || other`, where `x` may be absent and `other` is meant as its default.
+pub(in crate::sema::expr) fn meant_default(
+    ty: &Type,
+    span: Span,
+    rest: &[ast::ChainLink],
+) -> Diagnostic {
+    let message = format!(
+        "an operand of `||` must be a bool, but this is {}",
+        short(ty)
+    );
+    let edits = rest.iter().map(|link| Edit::new(link.operator_span, "??"));
+    Diagnostic::new(&NOT_A_BOOL, span, message)
+        .note(format!("this is {}", short(ty)))
+        .expected("bool", ty)
+        .help("write a default with `??`: `x ?? other`")
+        .unsafe_fix("write `??`", edits.collect())
 }
 
 /// Returns the advice to add a default.

@@ -195,6 +195,14 @@ pub(in crate::sema::expr) fn no_overload(
         .help(help)
 }
 
+/// Says of an argument that is always null where such values come from.
+pub(in crate::sema::expr) fn valueless(finding: Diagnostic) -> Diagnostic {
+    finding.help(
+        "this is always null: a listener, a timer and a `wait for` without a payload have no value; what a listener finds \
+         out, it writes to the context of a task, such as `set log seen { n: (log.n ?? 0) + 1 }`",
+    )
+}
+
 /// Creates the diagnostic for `xs.map(x, i, …)`: the macro has no variable for the position.
 pub(in crate::sema::expr) fn map_with_position(
     name: &ast::Name,

@@ -8,12 +8,12 @@ mod values;
 
 pub(super) use absence::{
     absent_operand, absent_value, always_absent, atom_text, changing_context, maybe_absent,
-    never_null,
+    meant_default, never_null, only_has,
 };
 pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
 pub(super) use functions::{
     as_function, bind_arguments, has_takes_a_field, map_with_position, named_argument, no_overload,
-    on_time, unknown_clause, unknown_function, unknown_method, variable_expected,
+    on_time, unknown_clause, unknown_function, unknown_method, valueless, variable_expected,
     winner_of_no_race,
 };
 pub(super) use names::{

@@ -1,5 +1,6 @@
 //! Diagnostics about values of the wrong type.
 
+use super::absence::{absent_elements, lacks_elements};
 use super::{appended, meant, short, with_names, wrapped};
 use crate::diag::codes::{names, order, types};
 use crate::diag::nearest;
@@ -53,6 +54,9 @@ pub(in crate::sema::expr) fn wrong_type(
     }
     if let Some(function) = time_of_text(actual, &expected.without_null()) {
         return converted(diagnostic, function, span);
+    }
+    if mismatch.absent() && lacks_elements(actual, &expected.without_null()) {
+        return absent_elements(diagnostic, span, combine::is_simple(node));
     }
     let convertible = matches!(
         super::super::literal::widened(actual),

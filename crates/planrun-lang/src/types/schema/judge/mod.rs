@@ -16,6 +16,7 @@ pub use known::{Known, KnownField, placed_field};
 
 use super::Violation;
 use super::read::decode_percent;
+use super::validator::none_of;
 use crate::types::Kinds;
 use crate::types::Type;
 use objects::Subject;
@@ -380,18 +381,7 @@ impl<'s> Judge<'s> {
 /// are few.
 fn none_fits(keyword: &str, violations: &[Violation]) -> Verdict {
     let messages: Vec<String> = violations.iter().map(ToString::to_string).collect();
-    let short = messages.len() <= 3 && messages.iter().map(String::len).sum::<usize>() < 160;
-    Verdict::cannot(
-        keyword,
-        match messages.as_slice() {
-            [] => "fits none of the allowed alternatives".to_owned(),
-            _ if short => format!(
-                "fits none of the allowed alternatives: it {}",
-                messages.join("; it ")
-            ),
-            _ => "fits none of the allowed alternatives".to_owned(),
-        },
-    )
+    Verdict::cannot(keyword, none_of(&messages))
 }
 
 fn list(schema: &Json) -> &[Json] {
