@@ -27,11 +27,17 @@ pub(super) use values::{
     not_a_bool, not_a_list, not_an_entry, wrong_key, wrong_position, wrong_type,
 };
 
-use crate::diag::{Diagnostic, Edit, Near, nearest};
+use crate::diag::{Diagnostic, Edit, Near, codes, nearest};
 use crate::source::Span;
 use crate::syntax::canonical_name;
 use crate::types::{Literal, Type};
 use crate::value::shortened;
+
+/// Creates the diagnostic for a name that has no value.
+fn no_value(name: &str, span: Span) -> Diagnostic {
+    let message = format!("there is no value named `{name}` here");
+    Diagnostic::new(&codes::names::UNKNOWN_NAME, span, message).note("not known here")
+}
 
 /// Adds the names that exist, the nearest first, and a fix with it if there is one.
 fn with_names(

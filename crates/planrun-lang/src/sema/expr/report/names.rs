@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{short, with_names};
+use super::{no_value, short, with_names};
 use crate::builtins;
 use crate::diag::codes::{names, text, types};
 use crate::diag::{Diagnostic, Edit};
@@ -18,22 +18,12 @@ pub(in crate::sema::expr) fn unknown_name(
 ) -> Diagnostic {
     if name.contains("${") || name.contains(' ') {
         let text = format!("\"{}\"", name.replace('"', "\\\""));
-        return Diagnostic::new(
-            &names::UNKNOWN_NAME,
-            span,
-            format!("there is no value named `{name}` here"),
-        )
-        .note("not known here")
-        .help("use back quotes for names, and double quotes for strings")
-        .unsafe_fix("write it in double quotes", vec![Edit::new(span, text)]);
+        return no_value(name, span)
+            .help("use back quotes for names, and double quotes for strings")
+            .unsafe_fix("write it in double quotes", vec![Edit::new(span, text)]);
     }
-    let diagnostic = Diagnostic::new(
-        &names::UNKNOWN_NAME,
-        span,
-        format!("there is no value named `{name}` here"),
-    )
-    .note("not known here")
-    .help("name a parameter, step, `let` or variable that is defined above");
+    let diagnostic = no_value(name, span)
+        .help("name a parameter, step, `let` or variable that is defined above");
     with_names(diagnostic, name, span, known)
 }
 
@@ -64,7 +54,7 @@ pub(in crate::sema::expr) fn namespace_as_value(name: &str, span: Span) -> Diagn
 
 /// Creates the diagnostic for `Math`, `JSON` and similar objects.
 pub(in crate::sema::expr) fn foreign_root(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{name}` here"))
+    no_value(name, span)
         .note("from another language")
         .help(match name {
             "Math" | "math" => {
@@ -79,17 +69,12 @@ pub(in crate::sema::expr) fn foreign_root(name: &str, span: Span) -> Diagnostic 
 /// Creates the diagnostic for `steps.x`, written for `x`.
 pub(in crate::sema::expr) fn no_context(root: &str, span: Span, name: &ast::Name) -> Diagnostic {
     let own = Span::from(span.start..name.span.start);
-    Diagnostic::new(
-        &names::UNKNOWN_NAME,
-        span,
-        format!("there is no value named `{root}` here"),
-    )
-    .note("not known here")
-    .help(format!(
-        "name parameters and steps directly: write `{}`",
-        name.text
-    ))
-    .fix(format!("remove `{root}.`"), own, "")
+    no_value(root, span)
+        .help(format!(
+            "name parameters and steps directly: write `{}`",
+            name.text
+        ))
+        .fix(format!("remove `{root}.`"), own, "")
 }
 
 /// Creates the diagnostic for `x.output.f`, written for `x.f`.
