@@ -15,7 +15,7 @@ use super::plan::{
 };
 use super::scope::NameKind;
 use super::waiting::check_read_only_ask;
-use crate::diag::{Diagnostic, codes};
+use crate::diag::codes;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{ErrorPattern, Type};
@@ -154,11 +154,7 @@ pub(super) fn refuse_in_undo(checker: &mut PlanChecker<'_>, step: &ast::Step) {
     };
     if checker.undoing {
         let message = format!("`{word}` is not allowed here: an undo cannot wait for input");
-        let diagnostic = Diagnostic::new(
-            &codes::failure::CLAUSE_NOT_APPLICABLE,
-            step.name.span,
-            message,
-        );
+        let diagnostic = codes::failure::CLAUSE_NOT_APPLICABLE.at(step.name.span, message);
         checker.report(diagnostic.help("ask or wait in the plan itself, before it can fail"));
     }
 }
@@ -261,7 +257,7 @@ fn require_reads(checker: &mut PlanChecker<'_>, call: &Call) {
         "`verify` may only read, but this call is of class `{}`",
         call.effect
     );
-    let diagnostic = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, call.span, message);
+    let diagnostic = codes::effects::VERIFY_NOT_READ.at(call.span, message);
     checker.report(diagnostic.help("call a tool of class `read`"));
 }
 

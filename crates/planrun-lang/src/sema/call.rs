@@ -9,13 +9,13 @@ use super::checker::PlanChecker;
 use super::contract::{CallArguments, check_contract};
 use super::contradiction::contradiction;
 use super::expr::{Code, Expectation};
-use super::finding::{listed, quoted, unknown_near};
+use super::finding::{listed, unknown_near};
 use super::plan::{Call, Footprint, OrderClass, StepKind, Target, Touch};
 use super::widened::without_literals;
 use super::{Lookup, Scope};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 use crate::types::{Effect, GivenArgument, Parameter, Signature, Type, effect_of, encode};
 use crate::value::Value;
 
@@ -119,7 +119,8 @@ fn refuse_value(checker: &mut PlanChecker<'_>, expression: &ast::Expr) {
         return;
     }
     let message = "a step must call a tool, but this is a value";
-    let diagnostic = Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, expression.span, message)
+    let diagnostic = codes::text::UNEXPECTED_TOKEN
+        .at(expression.span, message)
         .help("name a value with `let x = …`, or write a call: `namespace.tool(argument: value)`");
     checker.report(diagnostic);
 }
@@ -212,8 +213,7 @@ fn check_argument(
         .and_then(|contract| contradiction(contract.schema()))
     {
         let message = format!("no value fits {what}: the contract contradicts itself: {reason}");
-        let diagnostic =
-            Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
+        let diagnostic = codes::types::UNSATISFIABLE_SCHEMA.at(argument.span, message);
         let help = "correct the schema of the tool at its source; a plan cannot work around it";
         checker.report(diagnostic.help(help));
         return checker.value(&argument.value);
@@ -230,11 +230,7 @@ fn check_argument(
         && let Some(violation) = contract.violations(&encode(value, &parameter.ty)).first()
     {
         let message = format!("{what} breaks the tool's contract: {violation}");
-        let diagnostic = Diagnostic::new(
-            &codes::types::SCHEMA_VIOLATION,
-            argument.value.span,
-            message,
-        );
+        let diagnostic = codes::types::SCHEMA_VIOLATION.at(argument.value.span, message);
         checker.report(diagnostic.help("change the value to one that the contract allows"));
     }
     code
@@ -248,7 +244,7 @@ fn check_positional(
     written: &Written<'_>,
 ) {
     let message = format!("`{}` takes its arguments by name", callee.path);
-    let diagnostic = Diagnostic::new(&codes::text::POSITIONAL_ARGUMENT, argument.span, message);
+    let diagnostic = codes::text::POSITIONAL_ARGUMENT.at(argument.span, message);
     if report_fields_for_arguments(checker, argument, callee, written, &diagnostic) {
         return;
     }
@@ -262,12 +258,9 @@ fn check_positional(
     };
     let diagnostic = match parameter.filter(|parameter| !written.has_argument(&parameter.name)) {
         Some(parameter) => {
-            let name = quoted(&parameter.name);
+            let name = canonical_name(&parameter.name);
             let diagnostic = diagnostic.help(format!("write `{name}: …`"));
-            let edits = vec![Edit::new(
-                Span::at(argument.span.start as usize),
-                format!("{name}: "),
-            )];
+            let edits = vec![Edit::new(argument.span.before(), format!("{name}: "))];
             // The order of a contract's parameters is not guaranteed, so the name is only certain if there is one
             // parameter or the value is a name equal to it.
             let certain = callee.parameters.len() == 1
@@ -412,12 +405,13 @@ fn missing_arguments(
     );
     let additions = missing
         .iter()
-        .map(|parameter| format!("{}: {}", quoted(&parameter.name), parameter.ty));
+        .map(|parameter| format!("{}: {}", canonical_name(&parameter.name), parameter.ty));
     let help = format!("add `{}`", additions.collect::<Vec<_>>().join(", "));
     let span = written
         .namespace
         .map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
-    Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message)
+    codes::types::MISSING_ARGUMENT
+        .at(span, message)
         .help(help)
         .available(names)
 }

@@ -244,7 +244,7 @@ impl<'a> PlanChecker<'a> {
             let message = format!(
                 "this plan has more than {limit} conditions, counted for each statement that they guard"
             );
-            let diagnostic = Diagnostic::new(&codes::text::TOO_DEEP, span, message).help(
+            let diagnostic = codes::text::TOO_DEEP.at(span, message).help(
                 "use `match`, or split the plan: each `else if` is guarded by all conditions above it",
             );
             self.report(diagnostic);
@@ -330,7 +330,8 @@ impl<'a> PlanChecker<'a> {
         } else {
             "this can never run: if it holds, execution has already ended above"
         };
-        let diagnostic = Diagnostic::new(&codes::order::UNREACHABLE_STEP, condition.span, message)
+        let diagnostic = codes::order::UNREACHABLE_STEP
+            .at(condition.span, message)
             .note("never true here")
             .help(format!(
                 "`{known}` already holds here; move this out of that condition, or remove it"
@@ -383,7 +384,8 @@ impl<'a> PlanChecker<'a> {
         self.claim("name", name, NameKind::Local);
         if let Some(span) = self.types.place(&name.text) {
             let message = format!("`{}` is already the name of a type", name.text);
-            let diagnostic = Diagnostic::new(&codes::names::SHADOWED_NAME, name.span, message)
+            let diagnostic = codes::names::SHADOWED_NAME
+                .at(name.span, message)
                 .label(span, "this one would be hidden")
                 .help("rename the inner one");
             self.report(diagnostic);
@@ -406,10 +408,12 @@ impl<'a> PlanChecker<'a> {
         if self.names.is_namespace(&name.text) {
             let message = format!("`{}` is the name of a namespace of this file", name.text);
             self.report(
-                Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message).help(format!(
-                    "rename the value, or write `use {} as …`",
-                    name.text
-                )),
+                codes::names::DUPLICATE_NAME
+                    .at(name.span, message)
+                    .help(format!(
+                        "rename the value, or write `use {} as …`",
+                        name.text
+                    )),
             );
         }
     }

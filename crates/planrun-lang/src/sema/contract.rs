@@ -32,7 +32,9 @@ impl Broken {
         } else {
             "change the argument: no value that it can have satisfies the contract"
         };
-        Diagnostic::new(&codes::types::SCHEMA_VIOLATION, self.span, self.message).help(help)
+        codes::types::SCHEMA_VIOLATION
+            .at(self.span, self.message)
+            .help(help)
     }
 }
 

@@ -139,7 +139,7 @@ impl PassedArgument {
                 parameter.name,
                 self.signature.path()
             );
-            let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, code.span, message);
+            let diagnostic = codes::types::SCHEMA_VIOLATION.at(code.span, message);
             Some(diagnostic.help("change the value to one that the contract allows"))
         })
     }

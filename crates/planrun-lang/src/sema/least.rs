@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::codes;
 use crate::syntax::ast;
 use crate::types::Type;
 use crate::value::Value;
@@ -61,7 +61,7 @@ impl PlanChecker<'_> {
     ) {
         let written = self.shared.source.slice(expression.span);
         let message = format!("{what} must be {expected}, but this is `{written}`");
-        let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, expression.span, message);
+        let diagnostic = codes::types::SCHEMA_VIOLATION.at(expression.span, message);
         self.report(diagnostic.help(remedy));
     }
 }

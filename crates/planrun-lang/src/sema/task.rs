@@ -18,7 +18,7 @@ use super::plan::{
     After, Event, Footprint, Listener, NodeKind, OrderClass, Set, Status, Task, TaskId,
 };
 use super::scope::{Lookup, NameKind, Scope as _};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::codes;
 use crate::source::Span;
 use crate::syntax::{ast, canonical_name};
 use crate::types::{Effect, Field, ObjectType, Rest, Type};
@@ -111,7 +111,7 @@ pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statemen
     drop(kinds);
     if in_each {
         let message = "elements of an `each` run concurrently, so none of them can set a task";
-        let diagnostic = Diagnostic::new(&codes::order::SET_IN_EACH, statement.span, message);
+        let diagnostic = codes::order::SET_IN_EACH.at(statement.span, message);
         checker
             .report(diagnostic.help("set the task after the `each`, from the list that it yields"));
     }

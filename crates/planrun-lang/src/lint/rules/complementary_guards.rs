@@ -69,7 +69,8 @@ fn excludes(one: &ast::Expr, other: &ast::Expr) -> bool {
 
 fn report(source: &SourceFile, first: Guarded<'_>, second: Guarded<'_>) -> Diagnostic {
     let message = "this runs exactly when the step above does not";
-    let diagnostic = Diagnostic::new(&codes::order::COMPLEMENTARY_GUARDS, second.2, message)
+    let diagnostic = codes::order::COMPLEMENTARY_GUARDS
+        .at(second.2, message)
         .label(first.2, "the opposite condition")
         .help("combine them: `if … { … } else { … }`; the names can be read below as before");
     let between = source

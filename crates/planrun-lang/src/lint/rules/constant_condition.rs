@@ -92,7 +92,8 @@ fn never(span: Span, state: StepState) -> Diagnostic {
         "this waits until the step has ended, so the step is never `{}` here",
         state.name()
     );
-    Diagnostic::new(&codes::order::CONSTANT_CONDITION, span, message)
+    codes::order::CONSTANT_CONDITION
+        .at(span, message)
         .note("always false")
         .help("test for `completed`, `failed` or `skipped`, or watch the step with a listener: only listeners see the states in between")
 }
@@ -110,8 +111,9 @@ fn constant(subject: &Subject<'_>, code: &Code, only: Option<bool>) -> Option<(D
         return None;
     }
     let message = format!("this condition is always {holds}");
-    let finding =
-        Diagnostic::new(&codes::order::CONSTANT_CONDITION, code.span, message).help(if *holds {
+    let finding = codes::order::CONSTANT_CONDITION
+        .at(code.span, message)
+        .help(if *holds {
             "remove the condition"
         } else {
             "compare with a value that is known only at run time, or remove this: it never runs"

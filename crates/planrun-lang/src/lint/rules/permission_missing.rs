@@ -34,8 +34,7 @@ fn inspect(subject: &Subject<'_>, hidden: bool, found: &mut Vec<Diagnostic>) {
             let span = subject
                 .setting(allow)
                 .map_or(subject.plan.span, |allow| allow.span);
-            let finding =
-                Diagnostic::new(&codes::safety::PERMISSION_MISSING, span, error.to_string());
+            let finding = codes::safety::PERMISSION_MISSING.at(span, error.to_string());
             return found
                 .push(finding.help(
                     "correct it: until then nothing is allowed, and the plan does not start",
@@ -107,7 +106,9 @@ fn nothing_allowed(
             access.name()
         );
         found.push(unless_called(
-            Diagnostic::new(&codes::safety::PERMISSION_MISSING, *span, message).help(help),
+            codes::safety::PERMISSION_MISSING
+                .at(*span, message)
+                .help(help),
         ));
     }
 }
@@ -138,7 +139,8 @@ fn never_allowed(need: &Need) -> Diagnostic {
     };
     let message =
         format!("{file} is in `{OWN_FOLDER}`, planrun's own folder, which no plan may access");
-    Diagnostic::new(&codes::safety::PERMISSION_MISSING, need.span, message)
+    codes::safety::PERMISSION_MISSING
+        .at(need.span, message)
         .note("denied.policy")
         .help("use a file outside of this folder")
 }
@@ -155,10 +157,13 @@ fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagn
     if leaves_root(&need.resource) {
         let message = format!("`{pattern}` leads out of the project, which is not allowed");
         let help = "use a file inside of the project, or allow the folder by its own path";
-        return Diagnostic::new(&codes::safety::PATH_ESCAPES, need.span, message).help(help);
+        return codes::safety::PATH_ESCAPES
+            .at(need.span, message)
+            .help(help);
     }
-    let finding =
-        Diagnostic::new(&codes::safety::PERMISSION_MISSING, need.span, whose).note("denied.policy");
+    let finding = codes::safety::PERMISSION_MISSING
+        .at(need.span, whose)
+        .note("denied.policy");
     if !project {
         let which = if own {
             "the project's planrun.yaml"

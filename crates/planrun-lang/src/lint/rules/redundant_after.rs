@@ -58,28 +58,22 @@ fn one_name(subject: &Subject<'_>, after: &After, twice: bool) -> Diagnostic {
         "the step already reads it, directly or indirectly"
     };
     let edit = Edit::removal(removal(subject.source, after.span));
-    Diagnostic::new(
-        &codes::order::REDUNDANT_AFTER,
-        after.span,
-        format!("this step waits for `{name}` anyway"),
-    )
-    .note("redundant")
-    .help(format!("remove it: {why}"))
-    .unsafe_fix(format!("remove `{name}`"), vec![edit])
+    codes::order::REDUNDANT_AFTER
+        .at(after.span, format!("this step waits for `{name}` anyway"))
+        .note("redundant")
+        .help(format!("remove it: {why}"))
+        .unsafe_fix(format!("remove `{name}`"), vec![edit])
 }
 
 fn whole_clause(subject: &Subject<'_>, node: &Node) -> Diagnostic {
     let spans = || node.after.iter().map(|after| after.span);
     let whole = spans().reduce(Span::to).unwrap_or(node.span);
     let edit = Edit::removal(removal(subject.source, whole));
-    Diagnostic::new(
-        &codes::order::REDUNDANT_AFTER,
-        whole,
-        "this `after` repeats the order of the statements",
-    )
-    .note("redundant")
-    .help(format!("remove the clause: {}", waits_for(node.order())))
-    .unsafe_fix("remove the clause", vec![edit])
+    codes::order::REDUNDANT_AFTER
+        .at(whole, "this `after` repeats the order of the statements")
+        .note("redundant")
+        .help(format!("remove the clause: {}", waits_for(node.order())))
+        .unsafe_fix("remove the clause", vec![edit])
 }
 
 /// Returns the rule of the default order for a statement, for messages.

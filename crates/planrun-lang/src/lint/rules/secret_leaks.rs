@@ -265,7 +265,8 @@ fn secret_inputs_as_keys(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             });
         found.extend(secret.map(|name| {
             let message = format!("the secret input `{name}` is exposed in {KEY}");
-            Diagnostic::new(&codes::safety::SECRET_LEAKS, by.span, message)
+            codes::safety::SECRET_LEAKS
+                .at(by.span, message)
                 .note("the paths of its steps contain the key, and paths are displayed everywhere")
                 .help(KEY_HELP)
         }));
@@ -306,7 +307,8 @@ fn finding(
         Some(call) => format!("`{}` exposes a secret of `{tool}` in {place}", call.path()),
     };
     let read = origin.read_in(value.span);
-    let mut finding = Diagnostic::new(&codes::safety::SECRET_LEAKS, read, message)
+    let mut finding = codes::safety::SECRET_LEAKS
+        .at(read, message)
         .note(format!("its contract declares `{path}` as sensitive"))
         .help(place.help());
     for (span, name) in origin.through.iter().filter(|(span, _)| *span != read) {

@@ -37,7 +37,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                     "`{}` runs its `{name}` as code, but this string is built from values",
                     signature.path()
                 );
-                let finding = Diagnostic::new(&codes::safety::SHELL_STRING, code.span, message)
+                let finding = codes::safety::SHELL_STRING
+                    .at(code.span, message)
                     .note("a value with a quote or a semicolon in it becomes a command")
                     .help("pass the values as separate arguments, and keep the code constant");
                 found.push(finding);
@@ -66,7 +67,7 @@ fn program(subject: &Subject<'_>, site: &StepSite<'_>, argv: &Code, found: &mut 
         return;
     }
     let message = format!("`{name}` runs this string as code, but it is built from values");
-    let finding = Diagnostic::new(&codes::safety::SHELL_STRING, code.span, message)
+    let finding = codes::safety::SHELL_STRING.at(code.span, message)
         .note("a value with a quote or a semicolon in it becomes a command")
         .help("call the program directly, with one element for each word: `argv: [\"git\", \"log\", name]`");
     let plain = rest.is_empty() && !matches!(name, "python" | "python3" | "node");

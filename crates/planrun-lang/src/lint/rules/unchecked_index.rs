@@ -59,7 +59,9 @@ fn report(subject: &Subject<'_>, unchecked: Unchecked, before: Span, whole: Span
             format!("`has({read})`"),
         ),
     };
-    Diagnostic::new(&codes::types::UNCHECKED_INDEX, whole, message).help(format!(
-        "test it first, as in {test}, or give a default: `{read} ?? …`"
-    ))
+    codes::types::UNCHECKED_INDEX
+        .at(whole, message)
+        .help(format!(
+            "test it first, as in {test}, or give a default: `{read} ?? …`"
+        ))
 }

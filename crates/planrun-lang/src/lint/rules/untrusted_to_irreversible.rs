@@ -55,7 +55,7 @@ fn finding(target: &str, value: &Node, origin: &Origin<'_>) -> Diagnostic {
     let comma = if target.ends_with(" and") { "" } else { "," };
     let message = format!("untrusted text determines the {target}{comma} which cannot be undone");
     let read = origin.read_in(value.span);
-    let mut finding = Diagnostic::new(&codes::safety::UNTRUSTED_TO_IRREVERSIBLE, read, message)
+    let mut finding = codes::safety::UNTRUSTED_TO_IRREVERSIBLE.at(read, message)
         .note(format!("free text from {}", origin.describe()))
         .help("ask for confirmation with `confirm`, or accept only known values: an enum in the tool's contract, `ensure x in […]` or `ensure x.matches(…)`");
     for (span, name) in origin.through.iter().filter(|(span, _)| *span != read) {

@@ -295,7 +295,7 @@ impl OutcomeScope {
                 } else {
                     "namespace.tool"
                 };
-                let finding = Diagnostic::new(&codes::types::NO_OVERLOAD, span, message);
+                let finding = codes::types::NO_OVERLOAD.at(span, message);
                 Err(Box::new(
                     finding.help(format!("write `{name}({form})`, or names of steps")),
                 ))
@@ -334,7 +334,7 @@ impl OutcomeScope {
         let code = &codes::tests::TEST_PATH;
         if written.is_empty() {
             let message = "expected the name of a tool or a step";
-            let finding = Diagnostic::new(code, expression.span, message);
+            let finding = code.at(expression.span, message);
             return Err(Box::new(
                 finding
                     .help("write `namespace.tool`, or the name of a step")

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::TestChecker;
 use super::item::{Mock, MockReaction, Reaction};
 use super::scope::Slots;
-use crate::diag::{Diagnostic, codes};
+use crate::diag::codes;
 use crate::sema::expr::{Checker, Code, Expectation};
 use crate::sema::finding::{unknown, unknown_meant};
 use crate::sema::plan::Plan;
@@ -37,7 +37,7 @@ impl TestChecker<'_> {
             && !calls(self.plan, signature)
         {
             let message = format!("`{}` never calls `{}`", self.plan.name, signature.path());
-            let finding = Diagnostic::new(&codes::tests::UNUSED_MOCK, tool.span, message);
+            let finding = codes::tests::UNUSED_MOCK.at(tool.span, message);
             self.diagnostics
                 .push(finding.help("remove it, or mock the tool that the plan calls"));
         }
@@ -115,11 +115,7 @@ impl TestChecker<'_> {
             }
             Some(Namespace::Plans(_)) => {
                 let message = "a plan is not a tool: it runs in the test, and the tools that it calls are mocked";
-                let finding = Diagnostic::new(
-                    &codes::names::UNKNOWN_TOOL,
-                    namespace.span.to(tool.span),
-                    message,
-                );
+                let finding = codes::names::UNKNOWN_TOOL.at(namespace.span.to(tool.span), message);
                 self.diagnostics
                     .push(finding.help("mock the tools that this plan calls"));
                 None
@@ -211,8 +207,7 @@ impl TestChecker<'_> {
         for argument in arguments {
             let Some(name) = &argument.name else {
                 let message = format!("`{}` takes its arguments by name", signature.path());
-                let finding =
-                    Diagnostic::new(&codes::text::POSITIONAL_ARGUMENT, argument.span, message);
+                let finding = codes::text::POSITIONAL_ARGUMENT.at(argument.span, message);
                 self.diagnostics.push(finding.help("write `name: value`"));
                 continue;
             };
@@ -250,7 +245,7 @@ impl TestChecker<'_> {
             ast::MockOutcomeKind::Value(value) => {
                 let Some(signature) = signature else {
                     let message = "one value cannot be the result of every tool";
-                    let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, value.span, message);
+                    let finding = codes::tests::TEST_OUTCOME.at(value.span, message);
                     self.diagnostics
                         .push(finding.help("write `mock _ => generated`"));
                     return None;
@@ -313,7 +308,7 @@ impl TestChecker<'_> {
                 "the result of `{}` breaks the tool's contract: {violation}",
                 signature.path()
             );
-            let finding = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, value.span, message);
+            let finding = codes::types::SCHEMA_VIOLATION.at(value.span, message);
             self.diagnostics.push(finding.help(
                 "change it to a value that the contract allows; the tool can never return this",
             ));
@@ -375,7 +370,7 @@ impl TestChecker<'_> {
         let can = raisable(signature);
         let can = can.iter().map(ToString::to_string).collect::<Vec<_>>();
         let names = can.iter().map(String::as_str).collect::<Vec<_>>();
-        let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
+        let finding = codes::tests::TEST_OUTCOME.at(name.span, message);
         let otherwise = "write a class with which it can fail";
         let finding = finding.suggest(&name.text, names.iter().copied(), otherwise);
         self.diagnostics.push(finding.available(names));

@@ -23,8 +23,9 @@ pub(super) fn diagnostic(context: &Context<'_>) -> Diagnostic {
         return diagnostic;
     }
     let (message, help) = words(context);
-    let diagnostic =
-        Diagnostic::new(&codes::UNEXPECTED_TOKEN, context.found_span(), message).help(help);
+    let diagnostic = codes::UNEXPECTED_TOKEN
+        .at(context.found_span(), message)
+        .help(help);
     match expectation(context) {
         Some(expected) => diagnostic.expected(expected, context.found_name()),
         None => diagnostic,

@@ -10,7 +10,6 @@ use super::numbers::lower_number;
 use super::patterns::lower_match_expression;
 use super::texts::{TextValue, lower_text_value};
 use super::{Children, Lowering, Node, missing, name, unquoted};
-use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
@@ -290,7 +289,7 @@ pub(super) fn lower_plain_text(cx: &mut Lowering<'_>, node: Option<Node<'_>>) ->
 }
 
 fn not_plain(cx: &mut Lowering<'_>, span: Span, message: &str, help: &str) -> Arc<str> {
-    cx.report(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help(help));
+    cx.report(codes::UNEXPECTED_TOKEN.at(span, message).help(help));
     Arc::from("")
 }
 

@@ -279,12 +279,9 @@ impl<'a> Lexer<'a> {
             Some(_) | None => {
                 let span = Span::new(start, start + 1);
                 self.report(
-                    Diagnostic::new(
-                        &codes::UNTERMINATED_STRING,
-                        span,
-                        "this back quote is never closed",
-                    )
-                    .help("close the name with a back quote on the same line"),
+                    codes::UNTERMINATED_STRING
+                        .at(span, "this back quote is never closed")
+                        .help("close the name with a back quote on the same line"),
                 );
                 self.repairs.push(Repair::Damaged(span));
                 self.push(TokenKind::Broken, start, start + 1);
@@ -344,7 +341,7 @@ impl<'a> Lexer<'a> {
                     format!("{count} unexpected control characters, the first is U+{byte:04X}")
                 }
             };
-            self.report(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help("remove it"));
+            self.report(codes::UNEXPECTED_TOKEN.at(span, message).help("remove it"));
             self.repairs.push(Repair::Blank(span));
             self.at = span.end as usize;
             return;

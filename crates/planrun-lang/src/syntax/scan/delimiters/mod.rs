@@ -488,12 +488,12 @@ impl<'a> Matcher<'a> {
                 ("expressions and types", MAX_EXPRESSION_DEPTH)
             };
             self.push(
-                Diagnostic::new(
-                    &codes::TOO_DEEP,
-                    start.span(),
-                    format!("{what} are nested more than {limit} deep here"),
-                )
-                .help("move the inner part to a `let`, a step or a plan of its own"),
+                codes::TOO_DEEP
+                    .at(
+                        start.span(),
+                        format!("{what} are nested more than {limit} deep here"),
+                    )
+                    .help("move the inner part to a `let`, a step or a plan of its own"),
             );
             self.found
                 .repairs
