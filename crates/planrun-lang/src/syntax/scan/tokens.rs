@@ -27,6 +27,26 @@ pub(in crate::syntax) enum TokenKind {
     Broken,
 }
 
+/// Whether a token opens or closes a bracket, of which `${` and its `}` are a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::syntax) enum Bracket {
+    Opens,
+    Closes,
+    Neither,
+}
+
+impl TokenKind {
+    pub fn bracket(self) -> Bracket {
+        match self {
+            Self::Open(_) | Self::Interpolation => Bracket::Opens,
+            Self::Close(_) | Self::InterpolationEnd => Bracket::Closes,
+            Self::Word | Self::Number | Self::Text | Self::Symbol | Self::Broken => {
+                Bracket::Neither
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::syntax) enum Delimiter {
     Paren,
