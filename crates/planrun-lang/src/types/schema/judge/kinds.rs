@@ -13,7 +13,7 @@ impl Kinds {
             Known::Of(ty) => Self::of_type(ty),
             Known::Object { .. } => Self::OBJECT,
             Known::List(_) | Known::Elements(_) => Self::LIST,
-            Known::Either(all) => all.iter().map(Self::of).fold(Self::NONE, Self::and),
+            Known::Either(all) => all.iter().map(Self::of).fold(Self::NONE, Self::union),
         }
     }
 
@@ -48,7 +48,7 @@ impl Kinds {
             Type::Union(members) => members
                 .iter()
                 .map(Self::of_type)
-                .fold(Self::NONE, Self::and),
+                .fold(Self::NONE, Self::union),
         }
     }
 
@@ -68,8 +68,8 @@ impl Kinds {
         else {
             return Verdict::Unknown;
         };
-        let allowed = kinds.into_iter().fold(Self::NONE, Self::and);
-        match (self.among(allowed) == self, self.meets(allowed)) {
+        let allowed = kinds.into_iter().fold(Self::NONE, Self::union);
+        match (self.intersection(allowed) == self, self.intersects(allowed)) {
             (true, _) => Verdict::Fits,
             (false, true) => Verdict::Unknown,
             (false, false) => {
