@@ -32,7 +32,7 @@ impl Kinds {
         }
     }
 
-    fn of_type(ty: &Type) -> Self {
+    pub(crate) fn of_type(ty: &Type) -> Self {
         match ty {
             Type::Never | Type::Any | Type::Invalid => Self::ALL,
             Type::Null => Self::NULL,
@@ -42,7 +42,7 @@ impl Kinds {
             Type::String | Type::Bytes | Type::Timestamp | Type::Duration | Type::Type => {
                 Self::TEXT
             }
-            Type::Literal(literal) => Self::of_json(&super::known::literal_json(literal)),
+            Type::Literal(literal) => Self::of_json(&literal.to_json()),
             Type::List(_) => Self::LIST,
             Type::Map(_) | Type::Object(_) | Type::Result(_) | Type::Error => Self::OBJECT,
             Type::Union(members) => members
