@@ -61,7 +61,6 @@ impl<'a> Subject<'a> {
     ) -> Self {
         let nesting = Nesting::of(plan);
         let steps = steps_in_flow(&nesting);
-        let (graph, flow, constants) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         Self {
             source,
             written,
@@ -73,9 +72,9 @@ impl<'a> Subject<'a> {
             nesting,
             origins: Origins::default(),
             work,
-            graph,
-            flow,
-            constants,
+            graph: OnceCell::new(),
+            flow: OnceCell::new(),
+            constants: OnceCell::new(),
         }
     }
 

@@ -15,12 +15,6 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Auth, Denied, ErrorClass, Signature, Transient, Type, Validation, encode};
 
-/// The tool that a `mock` names.
-enum Named {
-    Every,
-    Tool(Arc<Signature>),
-}
-
 impl TestChecker<'_> {
     pub(super) fn mock(
         &mut self,
@@ -29,18 +23,15 @@ impl TestChecker<'_> {
         arguments: Option<&[ast::Argument]>,
         outcomes: &[ast::MockOutcome],
     ) -> Option<Mock> {
-        let signature = match self.named(target)? {
-            Named::Every => None,
-            Named::Tool(signature) => Some(signature),
+        // `None` is every tool.
+        let signature = match target {
+            ast::MockTarget::Tool { namespace, tool } => {
+                let signature = self.tool(namespace, tool)?;
+                self.check_called(&signature, tool.span);
+                Some(signature)
+            }
+            ast::MockTarget::Every => None,
         };
-        if let (Some(signature), ast::MockTarget::Tool { tool, .. }) = (&signature, target)
-            && !calls(self.plan, signature)
-        {
-            let message = format!("`{}` never calls `{}`", self.plan.name, signature.path());
-            let finding = codes::tests::UNUSED_MOCK.at(tool.span, message);
-            self.diagnostics
-                .push(finding.help("remove it, or mock the tool that the plan calls"));
-        }
         let arguments = arguments.unwrap_or_default();
         let arguments = signature
             .as_ref()
@@ -84,12 +75,13 @@ impl TestChecker<'_> {
             .unwrap_or_default()
     }
 
-    /// Returns the tools that a `mock` replaces; `None` if the name is unknown, which has been reported.
-    fn named(&mut self, target: &ast::MockTarget) -> Option<Named> {
-        let ast::MockTarget::Tool { namespace, tool } = target else {
-            return Some(Named::Every);
-        };
-        self.tool(namespace, tool).map(Named::Tool)
+    fn check_called(&mut self, signature: &Signature, tool: Span) {
+        if !calls(self.plan, signature) {
+            let message = format!("`{}` never calls `{}`", self.plan.name, signature.path());
+            let finding = codes::tests::UNUSED_MOCK.at(tool, message);
+            self.diagnostics
+                .push(finding.help("remove it, or mock the tool that the plan calls"));
+        }
     }
 
     pub(super) fn tool(

@@ -272,25 +272,20 @@ pub(super) fn lower_plain_text(cx: &mut Lowering<'_>, node: Option<Node<'_>>) ->
     let text = match lower_text_value(cx, node) {
         TextValue::Text(text) => text,
         TextValue::Error => Arc::from(""),
-        TextValue::Bytes(_) => not_plain(
-            cx,
-            span,
-            "bytes are not allowed here",
-            "remove the `b` before the quotes",
-        ),
-        TextValue::Template(_) => not_plain(
-            cx,
-            span,
-            "this string must be constant",
-            "write a string without `${`",
-        ),
+        TextValue::Bytes(_) => {
+            cx.report(
+                codes::UNEXPECTED_TOKEN
+                    .at(span, "bytes are not allowed here")
+                    .help("remove the `b` before the quotes"),
+            );
+            Arc::from("")
+        }
+        TextValue::Template(_) => {
+            cx.not_constant(span);
+            Arc::from("")
+        }
     };
     Text { text, span }
-}
-
-fn not_plain(cx: &mut Lowering<'_>, span: Span, message: &str, help: &str) -> Arc<str> {
-    cx.report(codes::UNEXPECTED_TOKEN.at(span, message).help(help));
-    Arc::from("")
 }
 
 /// Lowers the arguments of a `call_arguments` node.

@@ -22,15 +22,14 @@ const MAX_WORK: usize = 500_000;
 /// followed; a recursive reference and a reference to another document become `any`.
 #[must_use]
 pub fn from_schema(schema: &Json) -> Type {
-    let (open, done) = (Vec::new(), HashMap::default());
     let mut reader = SchemaReader {
         document: schema,
         references_stand_alone: matches!(
             Draft::default().detect(schema),
             Draft::Draft4 | Draft::Draft6 | Draft::Draft7
         ),
-        open,
-        done,
+        open: Vec::new(),
+        done: HashMap::default(),
         outermost: usize::MAX,
         depth: 0,
         work: 0,

@@ -89,19 +89,18 @@ impl<'a> Matcher<'a> {
             .iter()
             .filter(|token| token.kind == TokenKind::Broken);
         let breaks = broken.map(|token| token.line).collect();
-        let (frames, found) = (Vec::new(), Matched::default());
         Self {
             text,
             tokens,
             seek_lost,
             seek_spare,
-            frames,
+            frames: Vec::new(),
             blocks: 0,
             unbracketed: 0,
             signs: 0,
             height: 0,
             breaks,
-            found,
+            found: Matched::default(),
         }
     }
 
