@@ -14,7 +14,7 @@ use crate::eval::Constants;
 use crate::graph::{self, Graph};
 use crate::origin::Origins;
 use crate::sema::expr::Code;
-use crate::sema::{BlockId, Call, Nesting, Node, Place, Plan, Retry, Step};
+use crate::sema::{BlockId, Call, Nesting, Node, OnFailure, Place, Plan, Retry, Step};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{ast, json};
 use crate::types::Signature;
@@ -102,15 +102,15 @@ impl<'a> Subject<'a> {
         if !self.sound || !waits() {
             return None;
         }
-        let on_failure = self
-            .plan
-            .policy
-            .on_failure
-            .or(self.project.policy.on_failure)
-            .unwrap_or_default();
         self.flow
-            .get_or_init(|| Flow::of(self.plan, self.graph(), on_failure))
+            .get_or_init(|| Flow::of(self.plan, self.graph(), self.on_failure()))
             .as_ref()
+    }
+
+    /// Returns what the plan does after a failure.
+    pub(super) fn on_failure(&self) -> OnFailure {
+        let own = self.plan.policy.on_failure;
+        own.or(self.project.policy.on_failure).unwrap_or_default()
     }
 
     /// Returns the known constants of the plan.

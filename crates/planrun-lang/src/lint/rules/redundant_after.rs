@@ -89,14 +89,8 @@ fn waits_for(order: OrderClass) -> &'static str {
 
 /// Returns true if a statement would wait for exactly the same statements without its `after`.
 fn ordered_anyway(subject: &Subject<'_>, block: &Block, graph: &BlockGraph, index: usize) -> bool {
-    let on_failure = subject
-        .plan
-        .policy
-        .on_failure
-        .or(subject.project.policy.on_failure)
-        .unwrap_or_default();
     // After a failure, an `after` holds back its statement, but the default order does not.
-    if on_failure == OnFailure::Settle {
+    if subject.on_failure() == OnFailure::Settle {
         return false;
     }
     let awaited = graph::awaited_by_place(block, graph, index);
@@ -122,15 +116,10 @@ fn waits_anyway(
     after: &After,
 ) -> bool {
     let target = after.node.0 as usize;
-    let on_failure = subject
-        .plan
-        .policy
-        .on_failure
-        .or(subject.project.policy.on_failure)
-        .unwrap_or_default();
+    let settles = subject.on_failure() == OnFailure::Settle;
     // A step that continues after a failure does not pass the failure on.
     let passes = |vertex: usize| match block.nodes.get(vertex).map(|node| &node.kind) {
-        Some(NodeKind::Step(step)) => step.recover.is_empty() && on_failure != OnFailure::Settle,
+        Some(NodeKind::Step(step)) => step.recover.is_empty() && !settles,
         // `None` is a join.
         Some(NodeKind::Let(_) | NodeKind::Condition(_)) | None => true,
         Some(_) => false,
