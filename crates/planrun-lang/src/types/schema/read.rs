@@ -55,6 +55,12 @@ impl Sized {
         }
     }
 
+    /// Returns the union of the types.
+    fn union(all: Vec<Self>) -> Self {
+        let parts = all.iter().map(|sized| sized.parts).sum();
+        Self::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
+    }
+
     /// Returns `ty` with a size computed from `parts`, the sizes of its parts; `any` if that is too large.
     fn of(ty: Type, parts: usize) -> Self {
         if parts > MAX_PARTS {
@@ -157,8 +163,7 @@ impl<'a> SchemaReader<'a> {
 
     fn alternatives(&mut self, schemas: &'a [Json]) -> Sized {
         let all: Vec<Sized> = schemas.iter().map(|schema| self.value(schema)).collect();
-        let parts = all.iter().map(|sized| sized.parts).sum();
-        Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
+        Sized::union(all)
     }
 
     /// Returns the type of a value that is constrained by this schema alone.
@@ -212,8 +217,7 @@ impl<'a> SchemaReader<'a> {
                     .filter_map(Json::as_str)
                     .map(|name| self.named(name, schema))
                     .collect();
-                let parts = all.iter().map(|sized| sized.parts).sum();
-                Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
+                Sized::union(all)
             }
             _ if schema.contains_key("properties") => conditional(self.named("object", schema)),
             _ if schema.contains_key("items") || schema.contains_key("prefixItems") => {
