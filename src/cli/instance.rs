@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use planrun_lang::format;
 use planrun_lang::source::{SourceFile, Span};
-use planrun_lang::syntax::{ast, json, parse};
+use planrun_lang::syntax::{ast, canonical_name, json, parse};
 
 use super::{Failure, Result};
 use planrun_runs::runs::{CheckedPlan, parse_input};
-use planrun_test::plantest::explore::{literal, word};
+use planrun_test::plantest::explore::literal;
 
 /// A file with some inputs of one of its plans fixed.
 pub struct Instance {
@@ -114,7 +114,7 @@ fn edited(
             ast::ItemKind::Plan(other) => {
                 let mut places = Vec::new();
                 calls(&other.body, plan, &mut places);
-                let name = name.map_or_else(|| word(plan), word);
+                let name = name.map_or_else(|| canonical_name(plan), canonical_name);
                 edits.extend(places.into_iter().map(|place| (place, name.clone())));
             }
             ast::ItemKind::Use(_)

@@ -1,4 +1,4 @@
-//! Characters that nobody can see, in classes. Every rule about such characters is a union of these classes.
+//! Characters of words, and those that nobody can see, in classes. Every rule about the latter is a union of these classes.
 
 /// Returns true for the controls that turn the direction of displayed text.
 #[must_use]
@@ -42,4 +42,14 @@ pub fn is_hidden(c: char) -> bool {
                 | '\u{fff9}'..='\u{fffb}'
                 | '\u{fffe}'..='\u{ffff}'
         )
+}
+
+/// Returns true if the text is a word that plans write without back quotes, unless it is reserved at its place.
+#[must_use]
+pub fn is_plain_word(text: &str) -> bool {
+    let mut characters = text.chars();
+    characters
+        .next()
+        .is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first))
+        && characters.all(unicode_ident::is_xid_continue)
 }

@@ -75,6 +75,14 @@ impl Edit {
     }
 }
 
+impl Code {
+    /// Creates a diagnostic with this code.
+    #[must_use]
+    pub fn at(&'static self, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(self, span, message)
+    }
+}
+
 /// Maximum number of names in a diagnostic, so that a plan with thousands of errors does not store all names with each.
 const MAX_NAMES: usize = 200;
 

@@ -214,9 +214,9 @@ mod tests {
             let span = Span::new(at, at + word.len());
             at += word.len() + 1;
             if word.chars().any(char::is_lowercase) {
-                found.push(Diagnostic::new(&UNKNOWN_NAME, span, word).fix("fix", span, rule(word)));
+                found.push(UNKNOWN_NAME.at(span, word).fix("fix", span, rule(word)));
             } else if word == "!" {
-                found.extend((0..3).map(|_| Diagnostic::new(&UNEXPECTED_TOKEN, span, "no")));
+                found.extend((0..3).map(|_| UNEXPECTED_TOKEN.at(span, "no")));
             }
         }
         found
@@ -249,11 +249,12 @@ mod tests {
         let source = SourceFile::new("x", "ab");
         let found = [Span::new(0, 1), Span::at(1), Span::new(1, 2)].map(|span| {
             let text = if span.is_empty() { "-" } else { "" };
-            Diagnostic::new(&UNKNOWN_NAME, span, "m").fix("f", span, text)
+            UNKNOWN_NAME.at(span, "m").fix("f", span, text)
         });
         assert_eq!(disjoint(found.iter()).len(), 1);
-        let unsafe_only =
-            Diagnostic::new(&UNKNOWN_NAME, Span::at(0), "m").unsafe_fix("f", vec![edit(0, 2, "")]);
+        let unsafe_only = UNKNOWN_NAME
+            .at(Span::at(0), "m")
+            .unsafe_fix("f", vec![edit(0, 2, "")]);
         assert_eq!(
             apply_fixes(&source, vec![unsafe_only.clone()], Caution::Safe, |_| {
                 Vec::new()

@@ -145,9 +145,9 @@ mod tests {
 
     fn severities_of(deny: &[&str], allow: &[&str]) -> Vec<Severity> {
         let mut found = vec![
-            Diagnostic::new(&codes::names::UNKNOWN_NAME, Span::at(0), "e"),
-            Diagnostic::new(&codes::names::UNUSED_LET, Span::at(0), "w"),
-            Diagnostic::new(&codes::names::UNUSED_RESULT, Span::at(0), "n"),
+            codes::names::UNKNOWN_NAME.at(Span::at(0), "e"),
+            codes::names::UNUSED_LET.at(Span::at(0), "w"),
+            codes::names::UNUSED_RESULT.at(Span::at(0), "n"),
         ];
         Severities::parse(deny, allow, [""; 0])
             .unwrap()
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_nearer_place_decides_of_what_it_names() {
-        let found = || vec![Diagnostic::new(&codes::names::UNUSED_LET, Span::at(0), "w")];
+        let found = || vec![codes::names::UNUSED_LET.at(Span::at(0), "w")];
         let after = |near: (&[&str], &[&str]), far: (&[&str], &[&str])| {
             let mut found = found();
             let far = Severities::parse(far.0, far.1, [""; 0]).unwrap();

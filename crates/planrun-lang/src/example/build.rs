@@ -224,7 +224,7 @@ impl<'a> Builder<'a> {
         let excluded = |value: &&Json| demand.excluded.iter().any(|other| same(value, other));
         let open: Vec<&Json> = listed
             .iter()
-            .filter(|value| demand.kinds.meets(Kinds::of_example(value)) && !excluded(value))
+            .filter(|value| demand.kinds.intersects(Kinds::of_example(value)) && !excluded(value))
             .collect();
         (0..open.len()).for_each(|index| self.offer(&spot.place, Edge::Member(index)));
         let requested =
@@ -246,7 +246,7 @@ impl<'a> Builder<'a> {
         let open: Vec<&Json> = demand
             .examples
             .iter()
-            .filter(|value| demand.kinds.meets(Kinds::of_example(value)))
+            .filter(|value| demand.kinds.intersects(Kinds::of_example(value)))
             .collect();
         open.get(below(spot.salt, open.len())).copied().cloned()
     }

@@ -211,16 +211,16 @@ impl Gatherer<'_, '_> {
                 .iter()
                 .filter_map(Json::as_str)
                 .map(Kinds::of_type_name)
-                .fold(Kinds::NONE, Kinds::and),
+                .fold(Kinds::NONE, Kinds::union),
             _ => Kinds::ALL,
         };
         if object.contains_key("type") {
             demand.typed = true;
             if object.get("nullable") == Some(&Json::Bool(true)) {
-                kinds = kinds.and(Kinds::NULL);
+                kinds = kinds.union(Kinds::NULL);
             }
         }
-        demand.kinds = demand.kinds.among(kinds);
+        demand.kinds = demand.kinds.intersection(kinds);
         let constant = object.get("const").map(std::slice::from_ref);
         let listed = object
             .get("enum")
@@ -506,10 +506,11 @@ impl Demand {
             .hinted
             .iter()
             .copied()
-            .filter(|kind| self.kinds.meets(*kind))
+            .filter(|kind| self.kinds.intersects(*kind))
             .collect();
         // If the stated type allows fractions, a number with a fraction is more likely than an integer.
-        let integer = self.kinds.meets(Kinds::INTEGER) && !self.kinds.meets(Kinds::FRACTION);
+        let integer =
+            self.kinds.intersects(Kinds::INTEGER) && !self.kinds.intersects(Kinds::FRACTION);
         let rest = if self.typed {
             Kinds::EACH
         } else {
@@ -524,7 +525,7 @@ impl Demand {
             ]
         };
         for kind in rest {
-            if self.kinds.meets(kind) && !order.contains(&kind) {
+            if self.kinds.intersects(kind) && !order.contains(&kind) {
                 order.push(kind);
             }
         }

@@ -45,14 +45,14 @@ impl Builder<'_> {
             return None;
         }
         let inner = self.demand(&demand.field(name), &mut spot);
-        if optional && (!inner.kinds.meets(Kinds::ALL) || self.recurs(&inner)) {
+        if optional && (!inner.kinds.intersects(Kinds::ALL) || self.recurs(&inner)) {
             return None;
         }
         if let Some(given) = self
             .arguments
             .get(name)
             .filter(|_| spot.count == 0 && !deviates && accepts_argument(&inner))
-            && inner.kinds.meets(Kinds::of_example(given))
+            && inner.kinds.intersects(Kinds::of_example(given))
             && !given.is_object()
             && !given.is_array()
             && !given.is_null()

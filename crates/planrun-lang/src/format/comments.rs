@@ -41,35 +41,23 @@ impl<'a> Comments<'a> {
     /// Takes the remaining comments of the range, in order.
     pub fn take(&mut self, start: u32, end: u32) -> Vec<(CommentKind, &'a str)> {
         let found: Vec<usize> = self.untaken(start, end).collect();
+        self.take_all(found)
+    }
+
+    /// Takes the remaining comments of one kind in the range, in order.
+    pub fn take_kind(&mut self, kind: CommentKind, start: u32, end: u32) -> Vec<&'a str> {
+        let mut found: Vec<usize> = self.untaken(start, end).collect();
+        found.retain(|index| self.kind(*index) == Some(kind));
+        self.take_all(found)
+            .into_iter()
+            .map(|(_, text)| text)
+            .collect()
+    }
+
+    fn take_all(&mut self, found: Vec<usize>) -> Vec<(CommentKind, &'a str)> {
         found
             .into_iter()
             .filter_map(|index| self.take_one(index))
-            .collect()
-    }
-
-    /// Takes the remaining plain comments of the range, in order.
-    pub fn take_plain(&mut self, start: u32, end: u32) -> Vec<&'a str> {
-        let found: Vec<usize> = self.untaken(start, end).collect();
-        let found: Vec<usize> = found
-            .into_iter()
-            .filter(|index| self.kind(*index) == Some(CommentKind::Plain))
-            .collect();
-        found
-            .into_iter()
-            .filter_map(|index| Some(self.take_one(index)?.1))
-            .collect()
-    }
-
-    /// Takes the remaining `//!` comments from `start` on, in order.
-    pub fn take_file_docs(&mut self, start: u32) -> Vec<&'a str> {
-        let found: Vec<usize> = self.untaken(start, u32::MAX).collect();
-        let found: Vec<usize> = found
-            .into_iter()
-            .filter(|index| self.kind(*index) == Some(CommentKind::File))
-            .collect();
-        found
-            .into_iter()
-            .filter_map(|index| Some(self.take_one(index)?.1))
             .collect()
     }
 

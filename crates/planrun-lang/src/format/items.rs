@@ -9,7 +9,7 @@ use super::test_items::print_test;
 use super::texts::{print_doc, print_plain_text};
 use crate::source::Span;
 use crate::syntax::ast::{
-    File, Item, ItemKind, Parameter, Plan, Tool, TypeItem, Use, UseNamespace,
+    CommentKind, File, Item, ItemKind, Parameter, Plan, Tool, TypeItem, Use, UseNamespace,
 };
 use crate::syntax::print::{Style, print_type, print_value};
 
@@ -62,7 +62,7 @@ pub(super) fn print_file<'a>(mut printer: Printer<'a>, file: &'a File) -> String
 
 /// Returns the comments at the top of the file, with the `//!` comments from elsewhere added to them.
 fn header<'a>(out: &mut Printer<'a>, mut gap: Gap<'a>, first: u32) -> Gap<'a> {
-    let strays = out.comments.take_file_docs(first);
+    let strays = out.comments.take_kind(CommentKind::File, first, u32::MAX);
     let is_file_doc = |comment: &(&str, bool)| comment.0.starts_with("//!");
     let at = gap
         .above

@@ -6,7 +6,9 @@ use super::printer::{Brackets, Printer};
 use super::steps::print_step;
 use super::texts::{print_doc, print_plain_text};
 use crate::source::Span;
-use crate::syntax::ast::{Block, Expr, Guarded, Name, Statement, StatementKind, Text, TypeExpr};
+use crate::syntax::ast::{
+    Block, CommentKind, Expr, Guarded, Name, Statement, StatementKind, Text, TypeExpr,
+};
 use crate::syntax::print::{Style, print_type, print_value};
 
 pub(super) fn print_block<'a>(out: &mut Printer<'a>, block: &'a Block) {
@@ -222,7 +224,7 @@ fn print_if_statement<'a>(
 /// Moves the comments before a further branch to the top of its block.
 fn branch_comments(out: &mut Printer<'_>, behind: Option<u32>, next: u32) {
     if let Some(behind) = behind {
-        out.moved = out.comments.take_plain(behind, next);
+        out.moved = out.comments.take_kind(CommentKind::Plain, behind, next);
     }
 }
 

@@ -78,7 +78,7 @@ fn warning(found: Diagnostic, seen: &[String]) -> Diagnostic {
     );
     let finding = Diagnostic {
         severity: Severity::Warning,
-        ..Diagnostic::new(&codes::contracts::OBSERVED_READ, found.span, message)
+        ..codes::contracts::OBSERVED_READ.at(found.span, message)
     };
     finding.help(help).available(found.available)
 }
@@ -100,10 +100,10 @@ fn note((signature, observed): Seen<'_>, span: Span, tree: &ast::File) -> Diagno
     let mut items = tree.items.iter();
     let place = items.find(|item| !matches!(item.kind, ast::ItemKind::Use(_)));
     let edits = place.map(|first| Edit {
-        span: Span::at(first.span.start as usize),
+        span: first.span.before(),
         text: format!("{item}\n"),
     });
-    let finding = Diagnostic::new(&codes::contracts::OBSERVED_READ, span, message);
+    let finding = codes::contracts::OBSERVED_READ.at(span, message);
     finding
         .help(format!(
             "declare it, so that each result is checked against it: `{}`",

@@ -13,8 +13,8 @@ use super::reach::Walked;
 use crate::eval::Constants;
 use crate::graph::{self, Graph};
 use crate::origin::Origins;
-use crate::sema::expr::Code;
-use crate::sema::{BlockId, Call, Nesting, Node, Place, Plan, Retry, Step};
+use crate::sema::expr::CheckedExpr;
+use crate::sema::{BlockId, Call, Nesting, Node, OnFailure, Place, Plan, Retry, Step};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{ast, json};
 use crate::types::Signature;
@@ -61,7 +61,6 @@ impl<'a> Subject<'a> {
     ) -> Self {
         let nesting = Nesting::of(plan);
         let steps = steps_in_flow(&nesting);
-        let (graph, flow, constants) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         Self {
             source,
             written,
@@ -73,9 +72,9 @@ impl<'a> Subject<'a> {
             nesting,
             origins: Origins::default(),
             work,
-            graph,
-            flow,
-            constants,
+            graph: OnceCell::new(),
+            flow: OnceCell::new(),
+            constants: OnceCell::new(),
         }
     }
 
@@ -103,15 +102,15 @@ impl<'a> Subject<'a> {
         if !self.sound || !waits() {
             return None;
         }
-        let on_failure = self
-            .plan
-            .policy
-            .on_failure
-            .or(self.project.policy.on_failure)
-            .unwrap_or_default();
         self.flow
-            .get_or_init(|| Flow::of(self.plan, self.graph(), on_failure))
+            .get_or_init(|| Flow::of(self.plan, self.graph(), self.on_failure()))
             .as_ref()
+    }
+
+    /// Returns what the plan does after a failure.
+    pub(super) fn on_failure(&self) -> OnFailure {
+        let own = self.plan.policy.on_failure;
+        own.or(self.project.policy.on_failure).unwrap_or_default()
     }
 
     /// Returns the known constants of the plan.
@@ -126,12 +125,12 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns the value of an expression of the plan if it is constant.
-    pub(super) fn known<'c>(&'c self, code: &'c Code) -> Option<&'c Value> {
+    pub(super) fn known<'c>(&'c self, code: &'c CheckedExpr) -> Option<&'c Value> {
         self.constants().value(code)
     }
 
     /// Returns a duration that is known before the run.
-    pub(super) fn length(&self, code: Option<&Code>) -> Option<Duration> {
+    pub(super) fn length(&self, code: Option<&CheckedExpr>) -> Option<Duration> {
         self.known(code?).and_then(length)
     }
 

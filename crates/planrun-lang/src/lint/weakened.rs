@@ -17,7 +17,7 @@ pub(super) fn find(checked: &CheckedFile, catalog: &Tools, by_model: bool) -> Ve
         let Some((message, help)) = weakening(declared, known, by_model) else {
             continue;
         };
-        let mut finding = Diagnostic::new(&WEAKENED_CONTRACT, *span, message).help(help);
+        let mut finding = WEAKENED_CONTRACT.at(*span, message).help(help);
         if by_model {
             finding.severity = Severity::Error;
         }

@@ -60,7 +60,8 @@ impl NamedTypes {
             if BUILT_IN.iter().any(|(word, _)| **word == *name.text) || &*name.text == "Result" {
                 let message = format!("`{}` is a built-in type", name.text);
                 diagnostics.push(
-                    Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message)
+                    codes::names::DUPLICATE_NAME
+                        .at(name.span, message)
                         .help("give the type another name"),
                 );
             } else if let Some(first) = items.get(&name.text) {
@@ -199,7 +200,8 @@ impl Resolver<'_> {
             let message = format!("the type `{name}` contains itself: {}", path.join(" → "));
             let help = "a value of this type would be infinite; use `any` or a list of references for the inner type";
             self.diagnostics.push(
-                Diagnostic::new(&codes::types::TYPE_CYCLE, definition.name.span, message)
+                codes::types::TYPE_CYCLE
+                    .at(definition.name.span, message)
                     .help(help),
             );
             return Some(Type::Invalid);
@@ -207,11 +209,8 @@ impl Resolver<'_> {
         // Deeper chains are a mistake, and the limit protects the stack.
         if self.open.len() >= 64 {
             let message = "types refer to each other more than 64 levels deep";
-            self.diagnostics.push(Diagnostic::new(
-                &codes::text::TOO_DEEP,
-                definition.name.span,
-                message,
-            ));
+            self.diagnostics
+                .push(codes::text::TOO_DEEP.at(definition.name.span, message));
             return Some(Type::Invalid);
         }
         self.open.push(name.clone());
@@ -242,7 +241,9 @@ impl Resolver<'_> {
         let help =
             "a type that names another one twice doubles its size; use `any` for the inner types";
         self.diagnostics.push(
-            Diagnostic::new(&codes::text::TOO_DEEP, definition.name.span, message).help(help),
+            codes::text::TOO_DEEP
+                .at(definition.name.span, message)
+                .help(help),
         );
         Type::Invalid
     }
@@ -284,13 +285,10 @@ impl Resolver<'_> {
         if matches!(keys, Type::String | Type::Invalid) {
             return;
         }
-        let diagnostic = Diagnostic::new(
-            &codes::types::WRONG_TYPE,
-            span,
-            "the keys of a map must be strings",
-        )
-        .expected("string", keys)
-        .unsafe_fix("write `string`", vec![Edit::new(span, "string")]);
+        let diagnostic = codes::types::WRONG_TYPE
+            .at(span, "the keys of a map must be strings")
+            .expected("string", keys)
+            .unsafe_fix("write `string`", vec![Edit::new(span, "string")]);
         self.diagnostics.push(diagnostic);
     }
 
@@ -334,7 +332,7 @@ impl Resolver<'_> {
                 let message =
                     "only strings, whole numbers, `true`, `false` and `null` can be types";
                 self.diagnostics
-                    .push(Diagnostic::new(&codes::names::UNKNOWN_TYPE, span, message));
+                    .push(codes::names::UNKNOWN_TYPE.at(span, message));
                 Type::Invalid
             }
         }

@@ -9,12 +9,12 @@ use super::blocks::BlockKind;
 use super::body::{CheckedBody, value_type};
 use super::call::{check_call_step, is_call};
 use super::checker::PlanChecker;
-use super::expr::{Code, path_text};
+use super::expr::{CheckedExpr, path_text};
 use super::finding::{duplicate_name, separated_name};
 use super::plan::{BlockId, Clauses, Footprint, NodeKind, Recover, Step, StepKind};
 use super::scope::{Lookup, NameKind, Place, Scope as _};
 use super::waiting::{check_ask, check_infer};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::codes;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Effect, ErrorClass, ErrorPattern, Literal, Type};
@@ -41,11 +41,8 @@ pub(super) fn check_race(
     let mut types = Vec::new();
     let mut does = Footprint::none();
     if branches.len() < 2 {
-        let diagnostic = Diagnostic::new(
-            &codes::types::MISSING_ARGUMENT,
-            span,
-            "a race needs at least two branches",
-        );
+        let diagnostic =
+            codes::types::MISSING_ARGUMENT.at(span, "a race needs at least two branches");
         checker.report(diagnostic.help("add a branch, `name: call`, or call the tool directly"));
     }
     for (name, body) in branches {
@@ -59,7 +56,9 @@ pub(super) fn check_race(
             );
             let help = "race reads, then act: losing branches are cancelled in mid-call, so an effect could happen unnoticed";
             checker.report(
-                Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help),
+                codes::effects::RACE_WITH_EFFECT
+                    .at(name.span, message)
+                    .help(help),
             );
         }
         does.merge(&arm.does);
@@ -164,9 +163,9 @@ pub(super) fn check_recover_arms(
         let repeated = !names.is_empty() && names.iter().all(|name| is_caught(&caught, name));
         if hidden || repeated {
             let message = "an earlier arm already catches everything that this one could";
-            let diagnostic =
-                Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
-                    .help("remove this arm, or move it up: the first arm that matches is taken");
+            let diagnostic = codes::failure::UNREACHABLE_RECOVER
+                .at(clause.span, message)
+                .help("remove this arm, or move it up: the first arm that matches is taken");
             checker.report(diagnostic);
         }
         match pattern {
@@ -335,7 +334,7 @@ fn push_arm_step(checker: &mut PlanChecker<'_>, label: &str, span: Span, body: C
         Vec::new(),
         NodeKind::Step(step),
     );
-    let value = checker.blocks.yielded(Code::place(
+    let value = checker.blocks.yielded(CheckedExpr::place(
         Place { up: 0, slot },
         label.into(),
         body.ty,

@@ -10,7 +10,7 @@ use super::remedy::add_move_fixes;
 use super::scope::NameKind;
 use super::step::check_step;
 use super::task::{check_set, check_task, close_listener, open_listener};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::codes;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{ErrorClass, Type};
@@ -51,15 +51,16 @@ pub(super) fn check_statements(checker: &mut PlanChecker<'_>, statements: &[ast:
 /// Reports a statement after one that ends the block or the plan.
 fn report_never_reached(checker: &mut PlanChecker<'_>, end: &ast::Statement, span: Span) {
     let diagnostic = if matches!(end.kind, ast::StatementKind::If { .. }) {
-        Diagnostic::new(
-            &codes::order::UNREACHABLE_STEP,
-            span,
-            "this can never run: execution ends in every branch above",
-        )
-        .label(end.span, "execution ends in every branch of this")
-        .help("move it up, or let one branch continue")
+        codes::order::UNREACHABLE_STEP
+            .at(
+                span,
+                "this can never run: execution ends in every branch above",
+            )
+            .label(end.span, "execution ends in every branch of this")
+            .help("move it up, or let one branch continue")
     } else {
-        Diagnostic::new(&codes::order::AFTER_REPLY, span, "this can never run")
+        codes::order::AFTER_REPLY
+            .at(span, "this can never run")
             .label(end.span, "execution ends here")
             .help("move it up, or make the end conditional with `when`")
     };
@@ -386,7 +387,11 @@ fn report_misplaced(checker: &mut PlanChecker<'_>, span: Span, message: &str, he
     if checker.shared.damage.any_begins_in(here) {
         return;
     }
-    checker.report(Diagnostic::new(&codes::text::MISPLACED_STATEMENT, span, message).help(help));
+    checker.report(
+        codes::text::MISPLACED_STATEMENT
+            .at(span, message)
+            .help(help),
+    );
 }
 
 fn refuse_late_settings(checker: &mut PlanChecker<'_>, span: Span) {

@@ -8,14 +8,14 @@ use super::callee::{Callee, Written, find_callee, written_call};
 use super::checker::PlanChecker;
 use super::contract::{CallArguments, check_contract};
 use super::contradiction::contradiction;
-use super::expr::{Code, Expectation};
-use super::finding::{listed, quoted, unknown_near};
+use super::expr::{CheckedExpr, Expectation};
+use super::finding::{listed, unknown_near};
 use super::plan::{Call, Footprint, OrderClass, StepKind, Target, Touch};
 use super::widened::without_literals;
 use super::{Lookup, Scope};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 use crate::types::{Effect, GivenArgument, Parameter, Signature, Type, effect_of, encode};
 use crate::value::Value;
 
@@ -119,7 +119,8 @@ fn refuse_value(checker: &mut PlanChecker<'_>, expression: &ast::Expr) {
         return;
     }
     let message = "a step must call a tool, but this is a value";
-    let diagnostic = Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, expression.span, message)
+    let diagnostic = codes::text::UNEXPECTED_TOKEN
+        .at(expression.span, message)
         .help("name a value with `let x = …`, or write a call: `namespace.tool(argument: value)`");
     checker.report(diagnostic);
 }
@@ -128,8 +129,8 @@ fn check_arguments(
     checker: &mut PlanChecker<'_>,
     written: &Written<'_>,
     callee: &Callee<'_>,
-) -> Vec<(Arc<str>, Code)> {
-    let mut outcome: Vec<(Arc<str>, Code)> = Vec::with_capacity(written.arguments.len());
+) -> Vec<(Arc<str>, CheckedExpr)> {
+    let mut outcome: Vec<(Arc<str>, CheckedExpr)> = Vec::with_capacity(written.arguments.len());
     for (index, argument) in written.arguments.iter().enumerate() {
         let Some(name) = &argument.name else {
             check_positional(
@@ -204,7 +205,7 @@ fn check_argument(
     argument: &ast::Argument,
     parameter: &Parameter,
     callee: &Callee<'_>,
-) -> Code {
+) -> CheckedExpr {
     let what = format_args!("the argument `{}` of `{}`", parameter.name, callee.path);
     if let Some(reason) = parameter
         .schema
@@ -212,8 +213,7 @@ fn check_argument(
         .and_then(|contract| contradiction(contract.schema()))
     {
         let message = format!("no value fits {what}: the contract contradicts itself: {reason}");
-        let diagnostic =
-            Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
+        let diagnostic = codes::types::UNSATISFIABLE_SCHEMA.at(argument.span, message);
         let help = "correct the schema of the tool at its source; a plan cannot work around it";
         checker.report(diagnostic.help(help));
         return checker.value(&argument.value);
@@ -230,11 +230,7 @@ fn check_argument(
         && let Some(violation) = contract.violations(&encode(value, &parameter.ty)).first()
     {
         let message = format!("{what} breaks the tool's contract: {violation}");
-        let diagnostic = Diagnostic::new(
-            &codes::types::SCHEMA_VIOLATION,
-            argument.value.span,
-            message,
-        );
+        let diagnostic = codes::types::SCHEMA_VIOLATION.at(argument.value.span, message);
         checker.report(diagnostic.help("change the value to one that the contract allows"));
     }
     code
@@ -248,7 +244,7 @@ fn check_positional(
     written: &Written<'_>,
 ) {
     let message = format!("`{}` takes its arguments by name", callee.path);
-    let diagnostic = Diagnostic::new(&codes::text::POSITIONAL_ARGUMENT, argument.span, message);
+    let diagnostic = codes::text::POSITIONAL_ARGUMENT.at(argument.span, message);
     if report_fields_for_arguments(checker, argument, callee, written, &diagnostic) {
         return;
     }
@@ -262,12 +258,9 @@ fn check_positional(
     };
     let diagnostic = match parameter.filter(|parameter| !written.has_argument(&parameter.name)) {
         Some(parameter) => {
-            let name = quoted(&parameter.name);
+            let name = canonical_name(&parameter.name);
             let diagnostic = diagnostic.help(format!("write `{name}: …`"));
-            let edits = vec![Edit::new(
-                Span::at(argument.span.start as usize),
-                format!("{name}: "),
-            )];
+            let edits = vec![Edit::new(argument.span.before(), format!("{name}: "))];
             // The order of a contract's parameters is not guaranteed, so the name is only certain if there is one
             // parameter or the value is a name equal to it.
             let certain = callee.parameters.len() == 1
@@ -378,7 +371,7 @@ fn report_missing(checker: &mut PlanChecker<'_>, written: &Written<'_>, callee: 
 }
 
 /// Returns the possible values of an expression if it is a constant or its type lists them.
-fn choices(code: &Code) -> Option<Vec<Value>> {
+fn choices(code: &CheckedExpr) -> Option<Vec<Value>> {
     if let Some(constant) = code.constant() {
         return Some(vec![constant.clone()]);
     }
@@ -412,18 +405,19 @@ fn missing_arguments(
     );
     let additions = missing
         .iter()
-        .map(|parameter| format!("{}: {}", quoted(&parameter.name), parameter.ty));
+        .map(|parameter| format!("{}: {}", canonical_name(&parameter.name), parameter.ty));
     let help = format!("add `{}`", additions.collect::<Vec<_>>().join(", "));
     let span = written
         .namespace
         .map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
-    Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message)
+    codes::types::MISSING_ARGUMENT
+        .at(span, message)
         .help(help)
         .available(names)
 }
 
 /// Returns the type of the argument that the tool returns unchanged.
-fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Type> {
+fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, CheckedExpr)]) -> Option<Type> {
     let Target::Tool(signature) = &callee.target else {
         return None;
     };
@@ -435,7 +429,7 @@ fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Typ
 }
 
 /// Returns the footprint of this call: constant arguments can determine the effect class and the touched resource.
-fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Footprint {
+fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, CheckedExpr)]) -> Footprint {
     let Target::Tool(signature) = &callee.target else {
         return callee.does.clone();
     };
@@ -463,7 +457,7 @@ fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Footprint {
 }
 
 /// Returns the state that a call touches: its namespace, or the resource in it that constant arguments name.
-fn touch(signature: &Signature, effect: Effect, arguments: &[(Arc<str>, Code)]) -> Touch {
+fn touch(signature: &Signature, effect: Effect, arguments: &[(Arc<str>, CheckedExpr)]) -> Touch {
     let constant = |name: &str| {
         let code = arguments
             .iter()

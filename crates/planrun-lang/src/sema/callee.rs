@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::callable::{Contract, Offer, has_argument, parameters_of};
 use super::checker::PlanChecker;
-use super::finding::{quoted, unknown_near};
+use super::finding::unknown_near;
 use super::own_plans::{OwnCall, own_call};
 use super::plan::{Footprint, OrderClass, Plan, Target};
-use crate::diag::{Code, Diagnostic, Edit, codes};
+use crate::diag::{Code, Edit, codes};
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 use crate::types::{Effect, Parameter, Signature, Type};
 
 /// A call as written: `namespace.tool(arguments)`, or `plan(arguments)` for a plan of the file.
@@ -136,8 +136,12 @@ pub(super) fn find_agent<'s>(checker: &mut PlanChecker<'s>, agent: &ast::Name) -
         Offer::Tools(catalog) => Some(catalog),
         Offer::Plans(_) => {
             let message = format!("`{name}` is a file of plans, not an agent");
-            let diagnostic = Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, agent.span, message)
-                .help(format!("call a plan of it: `{}.…(…)`", quoted(name)));
+            let diagnostic = codes::names::UNKNOWN_NAMESPACE
+                .at(agent.span, message)
+                .help(format!(
+                    "call a plan of it: `{}.…(…)`",
+                    canonical_name(name)
+                ));
             checker.report(diagnostic);
             None
         }
@@ -159,10 +163,11 @@ where
     let message = format!("there is no namespace `{namespace}`");
     let help = format!(
         "`{name}` is a plan of this file; call it by its name alone: `{}(…)`",
-        quoted(name)
+        canonical_name(name)
     );
-    let mut diagnostic =
-        Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, place, message).help(help);
+    let mut diagnostic = codes::names::UNKNOWN_NAMESPACE
+        .at(place, message)
+        .help(help);
     if checker.callees().find(None, name).is_some() {
         let edit = Edit::removal(Span::from(place.start..written.tool.span.start));
         diagnostic = diagnostic.fix_all(format!("remove `{namespace}.`"), vec![edit]);
@@ -197,13 +202,14 @@ where
     's: 'n,
 {
     let (shared, code) = (checker.shared, &codes::names::UNKNOWN_NAMESPACE);
-    let used = |name: &str| Edit::new(shared.first_use, format!("use {}\n", quoted(name)));
+    let used = |name: &str| Edit::new(shared.first_use, format!("use {}\n", canonical_name(name)));
     if shared.tools.has_namespace(name) {
         let message = format!("this file does not use the namespace `{name}`");
-        let diagnostic = Diagnostic::new(code, place, message)
+        let diagnostic = code
+            .at(place, message)
             .help(format!(
                 "write `use {}` at the top of the file",
-                quoted(name)
+                canonical_name(name)
             ))
             .fix_all(format!("add `use {name}`"), vec![used(name)]);
         checker.report(diagnostic);
@@ -302,10 +308,10 @@ where
         name
     } else {
         if let Some(namespace) = namespace_with(checker, name) {
-            let path = format!("{}.{}", quoted(namespace), quoted(name));
+            let path = format!("{}.{}", canonical_name(namespace), canonical_name(name));
             let message = format!("there is no plan in this file named `{name}`");
             let code = &codes::names::UNKNOWN_PLAN;
-            let diagnostic = Diagnostic::new(code, written.tool.span, message).help(format!(
+            let diagnostic = code.at(written.tool.span, message).help(format!(
                 "write `{path}`: a tool is called by its namespace and its name"
             ));
             checker.report(diagnostic);

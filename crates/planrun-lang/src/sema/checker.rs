@@ -10,7 +10,7 @@ use super::blocks::{BlockKind, Blocks, GuardMark, OpenBlock};
 use super::callable::Callees;
 use super::candidates::Candidates;
 use super::context::Contexts;
-use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
+use super::expr::{CheckedExpr, Checker, Expectation, ReadKind, atoms, negated_atoms};
 use super::form_to_argument::annotate_forms;
 use super::names::{Collision, Names, NewName};
 use super::own_plans::OwnPlans;
@@ -90,7 +90,7 @@ impl<'a> PlanChecker<'a> {
     }
 
     /// Checks an expression of any type.
-    pub(super) fn value(&mut self, expression: &ast::Expr) -> Code {
+    pub(super) fn value(&mut self, expression: &ast::Expr) -> CheckedExpr {
         let before = self.diagnostics.len();
         let code = self.expressions().check(expression);
         self.note_reads(before, expression, &code);
@@ -103,7 +103,7 @@ impl<'a> PlanChecker<'a> {
         expression: &ast::Expr,
         ty: &Type,
         expectation: Expectation<'_>,
-    ) -> Code {
+    ) -> CheckedExpr {
         let before = self.diagnostics.len();
         let code = self
             .expressions()
@@ -120,7 +120,7 @@ impl<'a> PlanChecker<'a> {
     }
 
     /// Checks an expression of type string.
-    pub(super) fn text(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
+    pub(super) fn text(&mut self, expression: &ast::Expr, what: &str) -> super::expr::CheckedExpr {
         self.value_of(expression, &Type::String, Expectation::of(&what))
     }
 
@@ -133,7 +133,7 @@ impl<'a> PlanChecker<'a> {
     }
 
     /// Checks a condition.
-    pub(super) fn condition(&mut self, expression: &ast::Expr) -> Code {
+    pub(super) fn condition(&mut self, expression: &ast::Expr) -> CheckedExpr {
         let before = self.diagnostics.len();
         let code = self.expressions().check_condition(expression);
         self.note_reads(before, expression, &code);
@@ -142,7 +142,7 @@ impl<'a> PlanChecker<'a> {
 
     /// Records the names that an expression reads. If the expression has errors, every name in it counts as read, so
     /// that none is also reported as unused.
-    fn note_reads(&mut self, before: usize, expression: &ast::Expr, code: &Code) {
+    fn note_reads(&mut self, before: usize, expression: &ast::Expr, code: &CheckedExpr) {
         if self.diagnostics.len() > before {
             self.note_names(expression);
         }
@@ -244,7 +244,7 @@ impl<'a> PlanChecker<'a> {
             let message = format!(
                 "this plan has more than {limit} conditions, counted for each statement that they guard"
             );
-            let diagnostic = Diagnostic::new(&codes::text::TOO_DEEP, span, message).help(
+            let diagnostic = codes::text::TOO_DEEP.at(span, message).help(
                 "use `match`, or split the plan: each `else if` is guarded by all conditions above it",
             );
             self.report(diagnostic);
@@ -330,7 +330,8 @@ impl<'a> PlanChecker<'a> {
         } else {
             "this can never run: if it holds, execution has already ended above"
         };
-        let diagnostic = Diagnostic::new(&codes::order::UNREACHABLE_STEP, condition.span, message)
+        let diagnostic = codes::order::UNREACHABLE_STEP
+            .at(condition.span, message)
             .note("never true here")
             .help(format!(
                 "`{known}` already holds here; move this out of that condition, or remove it"
@@ -383,7 +384,8 @@ impl<'a> PlanChecker<'a> {
         self.claim("name", name, NameKind::Local);
         if let Some(span) = self.types.place(&name.text) {
             let message = format!("`{}` is already the name of a type", name.text);
-            let diagnostic = Diagnostic::new(&codes::names::SHADOWED_NAME, name.span, message)
+            let diagnostic = codes::names::SHADOWED_NAME
+                .at(name.span, message)
                 .label(span, "this one would be hidden")
                 .help("rename the inner one");
             self.report(diagnostic);
@@ -406,10 +408,12 @@ impl<'a> PlanChecker<'a> {
         if self.names.is_namespace(&name.text) {
             let message = format!("`{}` is the name of a namespace of this file", name.text);
             self.report(
-                Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message).help(format!(
-                    "rename the value, or write `use {} as …`",
-                    name.text
-                )),
+                codes::names::DUPLICATE_NAME
+                    .at(name.span, message)
+                    .help(format!(
+                        "rename the value, or write `use {} as …`",
+                        name.text
+                    )),
             );
         }
     }

@@ -3,7 +3,7 @@
 use super::auxiliary::{check_verify, refused_in_undo};
 use super::body::CheckedBody;
 use super::checker::PlanChecker;
-use super::expr::Code;
+use super::expr::CheckedExpr;
 use super::plan::{After, Clauses, Confirm, StepKind, Until, Verify};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
@@ -49,13 +49,15 @@ pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Ve
     let diagnostic = match super::Scope::lookup(&checker.names, &name.text) {
         super::Lookup::Later(span) => {
             let message = format!("`{}` is defined later", name.text);
-            Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, name.span, message)
+            codes::names::USE_BEFORE_DEFINITION
+                .at(name.span, message)
                 .label(span, "it is defined here")
                 .help("move this statement below it: `after` can only name steps above")
         }
         super::Lookup::Found(_) => {
             let message = format!("`{}` is not a step, but `after` names steps", name.text);
-            Diagnostic::new(&codes::names::UNKNOWN_NAME, name.span, message)
+            codes::names::UNKNOWN_NAME
+                .at(name.span, message)
                 .help("name the step to wait for")
         }
         super::Lookup::Namespace | super::Lookup::Missing => unknown_step(checker, name),
@@ -157,7 +159,8 @@ pub(super) fn check_clause(
             if !body.does.effect.is_read_only() {
                 let message = format!("a call of class `{}` cannot be cached", body.does.effect);
                 checker.report(
-                    Diagnostic::new(&codes::effects::CACHE_WITH_EFFECT, clause.span, message)
+                    codes::effects::CACHE_WITH_EFFECT
+                        .at(clause.span, message)
                         .help("only `pure` and `read` calls may be answered from the cache")
                         .unsafe_fix("remove the clause", vec![Edit::removal(clause.span)]),
                 );
@@ -182,7 +185,7 @@ pub(super) fn check_until(
     checker: &mut PlanChecker<'_>,
     span: Span,
     condition: &ast::Expr,
-    every: Code,
+    every: CheckedExpr,
     body: &CheckedBody,
 ) -> Box<Until> {
     let condition = checker.condition(condition);
@@ -190,7 +193,8 @@ pub(super) fn check_until(
     if !effect.is_read_only() {
         let message = format!("`until` repeats the call, but this call is of class `{effect}`");
         checker.report(
-            Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, span, message)
+            codes::failure::UNTIL_WITH_EFFECT
+                .at(span, message)
                 .help("start the effect in one step, and poll a read in the next"),
         );
     }
@@ -229,7 +233,7 @@ pub(super) fn role_and_expiry(
     checker: &mut PlanChecker<'_>,
     by: Option<&ast::Expr>,
     expires: Option<&ast::Expr>,
-) -> (Option<Code>, Option<Code>) {
+) -> (Option<CheckedExpr>, Option<CheckedExpr>) {
     let by = by.map(|by| checker.text(by, "the role in `by`"));
     (
         by,
@@ -246,7 +250,7 @@ fn refuse_clause(
 ) {
     let word = clause.kind.word();
     let message = format!("`{word}` is not allowed here: {reason}");
-    let diagnostic = Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message);
+    let diagnostic = codes::failure::CLAUSE_NOT_APPLICABLE.at(clause.span, message);
     // A waiting step has one time limit. If it has `within` already, it is unclear which of the two is intended.
     let bounded = step
         .clauses
@@ -287,19 +291,16 @@ pub(super) fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outc
         && outcome.within.is_none()
     {
         let end = until.span.end as usize;
-        let diagnostic = Diagnostic::new(
-            &codes::failure::POLL_WITHOUT_END,
-            until.span,
-            "this poll may never end",
-        )
-        .help("limit how long to poll: `within 10m`")
-        .unsafe_fix(
-            "add `within 10m`",
-            vec![Edit::new(Span::at(end), " within 10m")],
-        );
+        let diagnostic = codes::failure::POLL_WITHOUT_END
+            .at(until.span, "this poll may never end")
+            .help("limit how long to poll: `within 10m`")
+            .unsafe_fix(
+                "add `within 10m`",
+                vec![Edit::new(Span::at(end), " within 10m")],
+            );
         checker.report(diagnostic);
     }
-    let constant = |code: &Option<Code>| match code.as_ref()?.constant()? {
+    let constant = |code: &Option<CheckedExpr>| match code.as_ref()?.constant()? {
         crate::value::Value::Duration(nanos) => Some(*nanos),
         _ => None,
     };
@@ -307,13 +308,13 @@ pub(super) fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outc
         && timeout > within
         && let (Some(timeout), Some(within)) = (clause("timeout"), clause("within"))
     {
-        let diagnostic = Diagnostic::new(
-            &codes::failure::TIMEOUT_OVER_WITHIN,
-            timeout.span,
-            "one attempt may take longer than the whole step",
-        )
-        .label(within.span, "the whole step ends here")
-        .help("make `within` longer than `timeout`: it limits all attempts together");
+        let diagnostic = codes::failure::TIMEOUT_OVER_WITHIN
+            .at(
+                timeout.span,
+                "one attempt may take longer than the whole step",
+            )
+            .label(within.span, "the whole step ends here")
+            .help("make `within` longer than `timeout`: it limits all attempts together");
         checker.report(diagnostic);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::syntax::canonical_name;
 use crate::types::{Parameter, Signature, Type, TypeNames};
 use crate::value::Value;
 
-use super::finding::quoted;
 use super::{Plan, PlanParameter};
 
 /// The parts of a `tool` item, to be laid out by the caller.
@@ -26,7 +26,7 @@ impl Declaration {
     pub fn new(tool: &Signature, names: &TypeNames) -> Self {
         let parameter = |parameter: &Parameter| {
             let mark = if parameter.required { "" } else { "?" };
-            let name = quoted(&parameter.name);
+            let name = canonical_name(&parameter.name);
             format!("{name}{mark}: {}", writable(&parameter.ty).named(names))
         };
         let mut clauses = String::new();
@@ -34,11 +34,15 @@ impl Declaration {
             clauses = format!(" {}", tool.effect.name());
         }
         if !tool.raises.is_empty() {
-            let fails: Vec<String> = tool.raises.iter().map(|name| quoted(name)).collect();
+            let fails: Vec<String> = tool
+                .raises
+                .iter()
+                .map(|name| canonical_name(name))
+                .collect();
             clauses = format!("{clauses} fails {}", fails.join(", "));
         }
         if let Some(key) = &tool.key_argument {
-            clauses = format!("{clauses} key {}", quoted(key));
+            clauses = format!("{clauses} key {}", canonical_name(key));
         }
         Self {
             name: spelled_name(tool),
@@ -52,7 +56,11 @@ impl Declaration {
 /// Returns the name of a tool as plans call it: with its namespace, in back quotes where needed.
 #[must_use]
 pub fn spelled_name(tool: &Signature) -> String {
-    format!("{}.{}", quoted(&tool.namespace), quoted(&tool.name))
+    format!(
+        "{}.{}",
+        canonical_name(&tool.namespace),
+        canonical_name(&tool.name)
+    )
 }
 
 impl Plan {
@@ -115,22 +123,25 @@ pub fn plan_of_call(tool: &Signature, given: &[&str]) -> String {
             .iter()
             .find(|parameter| *parameter.name == **name);
         let ty = known.map_or(&Type::Any, |known| writable(&known.ty));
-        format!("{}: {ty}", quoted(&input_of_call(tool, number, name)))
+        format!(
+            "{}: {ty}",
+            canonical_name(&input_of_call(tool, number, name))
+        )
     };
     let argument = |(number, name): (usize, &&str)| {
         format!(
             "{}: {}",
-            quoted(name),
-            quoted(&input_of_call(tool, number, name))
+            canonical_name(name),
+            canonical_name(&input_of_call(tool, number, name))
         )
     };
     let join = |parts: Vec<String>| parts.join(", ");
     format!(
         "use {}\n\nplan call({}) -> any {{\n    step {RESULT_OF_CALL} = {}.{}({})\n    reply {RESULT_OF_CALL}\n}}\n",
-        quoted(&tool.namespace),
+        canonical_name(&tool.namespace),
         join(given.iter().enumerate().map(input).collect()),
-        quoted(&tool.namespace),
-        quoted(&tool.name),
+        canonical_name(&tool.namespace),
+        canonical_name(&tool.name),
         join(given.iter().enumerate().map(argument).collect()),
     )
 }

@@ -7,7 +7,7 @@ use super::expr::StateTest;
 use super::finding::unknown;
 use super::plan::{Event, EventKind, PlanTest, TaskTest};
 use super::scope::{Lookup, NameKind, Scope as _};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::codes;
 use crate::protocol::StepState;
 use crate::source::Span;
 use crate::syntax::ast;
@@ -68,7 +68,9 @@ fn check_event_kind(checker: &mut PlanChecker<'_>, condition: &ast::Expr) -> Eve
                 }
             };
             checker.report(
-                Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message).help(help),
+                codes::text::UNEXPECTED_TOKEN
+                    .at(condition.span, message)
+                    .help(help),
             );
             EventKind::Damaged
         }
@@ -171,11 +173,11 @@ fn check_event_subject(checker: &mut PlanChecker<'_>, name: &Arc<str>, span: Spa
         }
         Lookup::Found(_) | Lookup::Namespace => {
             let message = format!("`{name}` is neither a step nor a task, so it has no events");
-            checker.report(Diagnostic::new(&codes::names::UNKNOWN_NAME, span, message));
+            checker.report(codes::names::UNKNOWN_NAME.at(span, message));
         }
         Lookup::Later(later) => {
             let message = format!("`{name}` is defined later");
-            let diagnostic = Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, span, message);
+            let diagnostic = codes::names::USE_BEFORE_DEFINITION.at(span, message);
             checker.report(
                 diagnostic
                     .label(later, "it is defined here")

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::annotation::{NamedTypes, is_optional};
 use super::expr::{Checker, Expectation};
-use super::finding::{duplicate_name, quoted, unknown};
+use super::finding::{duplicate_name, unknown};
 use super::plan::Plan;
 use super::remedy::tidy_removals;
 use super::scope::NoNames;
@@ -19,7 +19,7 @@ use crate::diag::render::{self, command, visible_line};
 use crate::diag::{Diagnostic, Fix, closest, codes};
 use crate::permission::PathResolver;
 use crate::source::{SourceFile, Span, SpanIndex};
-use crate::syntax::{self, ast};
+use crate::syntax::{self, ast, canonical_name};
 use crate::types::{Effect, KEY_TTL, Parameter, Signature, Type};
 use crate::value::{Value, path_below};
 
@@ -258,8 +258,7 @@ impl Session<'_> {
         path: &ast::Text,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Namespace {
-        let unresolved =
-            |message: String| Diagnostic::new(&codes::names::UNRESOLVED_USE, path.span, message);
+        let unresolved = |message: String| codes::names::UNRESOLVED_USE.at(path.span, message);
         let other = match self.files.read(source.name(), &path.text) {
             Ok(other) => other,
             Err(reason) => {
@@ -345,7 +344,7 @@ impl Session<'_> {
             .collect::<Vec<_>>();
         let message = format!("files use each other in a cycle: {}", names.join(" → "));
         let help = "move what both need into a third file: a plan may not call itself, directly or through others";
-        Some(Diagnostic::new(&codes::names::RECURSIVE_PLAN, span, message).help(help))
+        Some(codes::names::RECURSIVE_PLAN.at(span, message).help(help))
     }
 }
 
@@ -518,7 +517,7 @@ fn default_of(
         Checker::new(&NoNames, diagnostics).check_against(default, ty, Expectation::default(&what));
     if code.constant().is_none() && diagnostics.len() == before {
         let message = format!("{what} is not known before the run");
-        let finding = Diagnostic::new(&codes::types::DEFAULT_TYPE, default.span, message);
+        let finding = codes::types::DEFAULT_TYPE.at(default.span, message);
         diagnostics.push(finding.help("write the value itself"));
     }
     code.constant().cloned()
@@ -544,7 +543,7 @@ fn sensitive(tool: &ast::Tool, types: &NamedTypes) -> Vec<Arc<str>> {
 
 /// Returns true if the `use` of a namespace, or a `tool` item of it, is damaged, which has been reported.
 fn is_damaged(item: Span, name: &ast::Name, source: &SourceFile, damage: &SpanIndex) -> bool {
-    let declaration = format!("tool {}.", quoted(&name.text));
+    let declaration = format!("tool {}.", canonical_name(&name.text));
     damage.any_begins_in(item.start..item.end)
         || !damage.is_empty() && source.text().contains(&declaration)
 }
@@ -553,7 +552,7 @@ fn is_damaged(item: Span, name: &ast::Name, source: &SourceFile, damage: &SpanIn
 fn no_namespace(name: &ast::Name, tools: &Tools) -> Diagnostic {
     if tools.unlocked.contains(&name.text) {
         let message = format!("the tools of `{}` are not locked", name.text);
-        let finding = Diagnostic::new(&codes::contracts::UNLOCKED_TOOL, name.span, message);
+        let finding = codes::contracts::UNLOCKED_TOOL.at(name.span, message);
         return finding.help(format!("run `{}`", command("tools lock")));
     }
     let finding = unknown(

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::diag::{Code, Diagnostic, Near, codes, nearest};
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 
 /// The characters between the parts of the path of a step.
 const PATH_SEPARATORS: [char; 3] = ['.', '[', ']'];
@@ -21,7 +21,13 @@ pub(super) fn unknown<'a>(
 ) -> Diagnostic {
     // Error classes and diagnostic codes are written without back quotes.
     let whole = code == &codes::names::UNKNOWN_ERROR_CLASS || code == &codes::tests::UNKNOWN_CODE;
-    let written = |near: &str| if whole { near.to_owned() } else { quoted(near) };
+    let written = |near: &str| {
+        if whole {
+            near.to_owned()
+        } else {
+            canonical_name(near)
+        }
+    };
     unknown_as(code, what, name, span, candidates, written)
 }
 
@@ -33,7 +39,7 @@ pub(super) fn unknown_near<'a>(
     span: Span,
     candidates: impl Iterator<Item = &'a str>,
 ) -> (Diagnostic, Option<Near<'a>>) {
-    suggest(code, what, name, span, candidates.collect(), quoted)
+    suggest(code, what, name, span, candidates.collect(), canonical_name)
 }
 
 /// Like [`unknown`], but also returns the name that must be intended. If it is not certain there is no fix: the rest of
@@ -73,7 +79,7 @@ fn suggest<'a>(
     written: impl Fn(&str) -> String,
 ) -> (Diagnostic, Option<Near<'a>>) {
     candidates.dedup();
-    let diagnostic = Diagnostic::new(code, span, format!("there is no {what} `{name}`"));
+    let diagnostic = code.at(span, format!("there is no {what} `{name}`"));
     let ended = same_end(code, name, &candidates);
     let near = ended
         .filter(|near| near.certain)
@@ -112,14 +118,16 @@ fn same_end<'a>(code: &'static Code, name: &str, candidates: &[&'a str]) -> Opti
 
 /// Creates the diagnostic for a second definition of a name.
 pub(super) fn duplicate_name(what: &str, name: &ast::Name, first: Span) -> Diagnostic {
-    Diagnostic::new(
-        &codes::names::DUPLICATE_NAME,
-        name.span,
-        format!("the {what} `{}` is declared twice", name.text),
-    )
-    .note("again here")
-    .label(first, "first here")
-    .help("rename one of them: names are unique in their block, so that every step has one path")
+    codes::names::DUPLICATE_NAME
+        .at(
+            name.span,
+            format!("the {what} `{}` is declared twice", name.text),
+        )
+        .note("again here")
+        .label(first, "first here")
+        .help(
+            "rename one of them: names are unique in their block, so that every step has one path",
+        )
 }
 
 /// Creates the diagnostic for a name that is already defined around its block.
@@ -128,7 +136,8 @@ pub(super) fn hiding_name(what: &str, name: &ast::Name, outer: Span) -> Diagnost
         "the {what} `{}` would hide the same name in an enclosing block",
         name.text
     );
-    Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message)
+    codes::names::DUPLICATE_NAME
+        .at(name.span, message)
         .note("this is the inner one")
         .label(outer, "this one would be hidden")
         .help("rename one of the two: sibling blocks may use the same name, but nested blocks may not")
@@ -144,7 +153,11 @@ pub(super) fn separated_name(what: &str, name: &ast::Name) -> Option<Diagnostic>
         name.text
     );
     let help = "rename it: dots and brackets separate the parts of a step's path";
-    Some(Diagnostic::new(&codes::names::AMBIGUOUS_PATH, name.span, message).help(help))
+    Some(
+        codes::names::AMBIGUOUS_PATH
+            .at(name.span, message)
+            .help(help),
+    )
 }
 
 /// Returns names in back quotes, and the number of those left out.
@@ -164,18 +177,8 @@ pub(super) fn listed(names: &[&str]) -> String {
 
 /// Returns dotted names as a plan writes them.
 pub(super) fn quoted_path(path: &str) -> String {
-    path.split('.').map(quoted).collect::<Vec<_>>().join(".")
-}
-
-/// Returns a name as a plan writes it: in back quotes unless it is an identifier.
-pub(super) fn quoted(name: &str) -> String {
-    let mut characters = name.chars();
-    let starts = characters
-        .next()
-        .is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
-    if starts && characters.all(unicode_ident::is_xid_continue) {
-        name.to_owned()
-    } else {
-        format!("`{name}`")
-    }
+    path.split('.')
+        .map(canonical_name)
+        .collect::<Vec<_>>()
+        .join(".")
 }

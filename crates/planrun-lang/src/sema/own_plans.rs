@@ -157,7 +157,7 @@ impl Walk<'_> {
                 format!("plans call each other more than {MAX_ROWS} levels deep")
             };
             self.circular.insert(call.span);
-            let diagnostic = Diagnostic::new(&codes::text::TOO_DEEP, call.span, message);
+            let diagnostic = codes::text::TOO_DEEP.at(call.span, message);
             self.diagnostics
                 .push(diagnostic.help("call fewer plans, or merge some of them"));
         }
@@ -179,7 +179,7 @@ impl Walk<'_> {
             [_] => format!("`{}` calls itself", name(call.callee)),
             _ => format!("plans call each other in a cycle: {}", names.join(" → ")),
         };
-        let mut diagnostic = Diagnostic::new(&codes::names::RECURSIVE_PLAN, call.span, message)
+        let mut diagnostic = codes::names::RECURSIVE_PLAN.at(call.span, message)
             .note("this call closes the cycle")
             .help(
                 "use `repeat` for a bounded loop: a plan may not call itself, directly or through others",

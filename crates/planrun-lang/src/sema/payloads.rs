@@ -16,7 +16,8 @@ pub(super) fn check_payloads(plan: &Plan, diagnostics: &mut Vec<Diagnostic>) {
         let finding = |other: &str| {
             let Payload { signal, span, ty } = payload;
             let message = format!("no payload of the signal `{signal}` fits here and {other}");
-            Diagnostic::new(&codes::types::WRONG_TYPE, *span, message)
+            codes::types::WRONG_TYPE
+                .at(*span, message)
                 .note(format!("here it is {ty}"))
                 .help("a payload must fit everywhere: give the type that the signal really has, or use two signals")
         };

@@ -266,8 +266,7 @@ fn check_head(checker: &mut PlanChecker<'_>, body: &ast::Block) -> (Policy, Opti
         };
         if repeated {
             let message = "these settings occur twice in this plan";
-            let diagnostic =
-                Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
+            let diagnostic = codes::text::DUPLICATE_CLAUSE.at(statement.span, message);
             checker.report(diagnostic.help("merge them into one"));
         }
     }
@@ -299,7 +298,8 @@ fn check_replies_always(checker: &mut PlanChecker<'_>, plan: &ast::Plan, always:
         plan.name.text
     );
     let end = plan.body.span.end.saturating_sub(1) as usize;
-    let diagnostic = Diagnostic::new(&codes::types::MISSING_REPLY, plan.name.span, message)
+    let diagnostic = codes::types::MISSING_REPLY
+        .at(plan.name.span, message)
         .label(Span::at(end), "this end is reached without a reply")
         .help("end the plan with `reply …`, or end the other paths with `fail`");
     checker.report(diagnostic);

@@ -150,10 +150,7 @@ fn moving_edits(
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    let edits = vec![
-        Edit::new(Span::at(line.start as usize), text),
-        Edit::removal(lines),
-    ];
+    let edits = vec![Edit::new(line.before(), text), Edit::removal(lines)];
     // A `let` is evaluated when it is read. A read sees the effects above it, so it may only move past statements
     // without effects.
     let value = matches!(maker.kind, ast::StatementKind::Let { .. });

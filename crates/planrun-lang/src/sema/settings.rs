@@ -216,7 +216,7 @@ impl SettingsReader<'_> {
     fn without_braces(&mut self, value: &ast::Expr, group: &Settings) {
         let code = &codes::types::WRONG_TYPE;
         let message = format!("`{}` expects settings in braces", group.name);
-        let found = Diagnostic::new(code, value.span, message);
+        let found = code.at(value.span, message);
         let Some(first) = group.all.first() else {
             return self.diagnostics.push(found);
         };
@@ -240,7 +240,8 @@ impl SettingsReader<'_> {
         let message = format!("`{setting}` expects a list of strings");
         let edits = [(span.start, "["), (span.end, "]")]
             .map(|(at, bracket)| Edit::new(Span::at(at as usize), bracket));
-        let found = Diagnostic::new(&codes::types::WRONG_TYPE, span, message)
+        let found = codes::types::WRONG_TYPE
+            .at(span, message)
             .help("put it in brackets")
             .unsafe_fix("put it in brackets", edits.into());
         self.diagnostics.push(found);
@@ -249,7 +250,7 @@ impl SettingsReader<'_> {
     fn wrong(&mut self, value: &ast::Expr, setting: &str, expected: &str) {
         let span = value.span;
         let message = format!("`{setting}` expects {expected}");
-        let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, span, message);
+        let diagnostic = codes::types::WRONG_TYPE.at(span, message);
         let diagnostic = if matches!(value.kind, ast::ExprKind::Literal(_)) {
             diagnostic.help(format!("write {expected}"))
         } else {
@@ -294,7 +295,8 @@ impl SettingsReader<'_> {
             && count < 1
         {
             let diagnostic =
-                Diagnostic::new(&codes::failure::ATTEMPTS_ZERO, value.span, "a step needs at least one attempt")
+                codes::failure::ATTEMPTS_ZERO
+                    .at(value.span, "a step needs at least one attempt")
                     .help("`attempts` counts all attempts, including the first; remove `retry` for a single one");
             self.diagnostics.push(diagnostic);
             return None;

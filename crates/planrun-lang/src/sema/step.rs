@@ -14,13 +14,13 @@ use super::clause::{
     Subject, after_steps, check_applicable, check_bounds, check_clause, check_until,
     check_verify_of, places, reads_own_value,
 };
-use super::expr::Code;
+use super::expr::CheckedExpr;
 use super::plan::{Clauses, Each, NodeKind, OrderClass, Repeat, Step, StepKind, Target, Undo};
 use super::scope::NameKind;
 use super::step_path::refuse_same_paths;
 use super::waiting::{check_ask, check_infer, check_input, check_wait};
 use super::widened::widened;
-use crate::diag::{Diagnostic, Edit, codes};
+use crate::diag::{Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
@@ -96,7 +96,7 @@ fn check_clauses_before(
     step: &ast::Step,
     body: &CheckedBody,
     outcome: &mut Clauses,
-) -> Option<Code> {
+) -> Option<CheckedExpr> {
     let subject = Subject::of(&step.body, body);
     let mut pause = None;
     for clause in &step.clauses {
@@ -115,7 +115,7 @@ fn check_clauses_after(
     checker: &mut PlanChecker<'_>,
     step: &ast::Step,
     body: &CheckedBody,
-    mut every: Option<Code>,
+    mut every: Option<CheckedExpr>,
     outcome: &mut Clauses,
 ) {
     let subject = Subject::of(&step.body, body);
@@ -271,7 +271,7 @@ fn check_each(checker: &mut PlanChecker<'_>, body: &ast::StepBody) -> CheckedBod
 }
 
 /// Returns the type of an element of the list that `each` iterates over.
-fn element_type(checker: &mut PlanChecker<'_>, list: &Code, span: Span) -> Type {
+fn element_type(checker: &mut PlanChecker<'_>, list: &CheckedExpr, span: Span) -> Type {
     let elements = list.ty.members().iter().map(|member| match member {
         Type::List(element) => Some((**element).clone()),
         _ => None,
@@ -290,20 +290,18 @@ fn element_type(checker: &mut PlanChecker<'_>, list: &Code, span: Span) -> Type 
                 .all(|member| matches!(member, Type::List(_)));
             let absent = other.is_optional() && lists;
             let diagnostic = if absent {
-                Diagnostic::new(&codes::types::MAYBE_ABSENT, span, "this list may be absent")
+                codes::types::MAYBE_ABSENT
+                    .at(span, "this list may be absent")
                     .help("add a default: `… ?? []`")
-                    .unsafe_fix(
-                        "add `?? []`",
-                        vec![Edit::new(Span::at(span.end as usize), " ?? []")],
-                    )
+                    .unsafe_fix("add `?? []`", vec![Edit::new(span.after(), " ?? []")])
             } else {
-                Diagnostic::new(
-                    &codes::types::NOT_A_LIST,
-                    span,
-                    format!("`each` iterates over a list, but this is {other}"),
-                )
-                .help("use `entries(m)` to get the entries of a map as a list")
-                .expected("a list", other)
+                codes::types::NOT_A_LIST
+                    .at(
+                        span,
+                        format!("`each` iterates over a list, but this is {other}"),
+                    )
+                    .help("use `entries(m)` to get the entries of a map as a list")
+                    .expected("a list", other)
             };
             checker.report(diagnostic);
             Type::Invalid
@@ -331,7 +329,8 @@ fn report_unbounded(
     let inside = rest.len() - rest.trim_start_matches(')').len();
     let edit = Edit::new(Span::at(before.end as usize + inside), " max 100");
     let message = format!("`{word}` needs a maximum number of iterations");
-    let diagnostic = Diagnostic::new(&codes::order::UNBOUNDED_LOOP, before, message)
+    let diagnostic = codes::order::UNBOUNDED_LOOP
+        .at(before, message)
         .note("no `max` after this")
         .help("write `max 100`, or another limit; exceeding it is a failure")
         .unsafe_fix("add `max 100`", vec![edit]);

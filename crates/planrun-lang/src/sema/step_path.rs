@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::checker::PlanChecker;
 use super::plan::{Block, BlockId, Call, Clauses, StepKind, Target};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::codes;
 use crate::source::Span;
 use crate::syntax::ast;
 
@@ -38,7 +38,7 @@ pub(super) fn refuse_same_paths(
             "`{0}.{word}` is the path of the clause `{word}` of `{0}`, and also of {of} `{word}` inside it",
             name.text
         );
-        let mut diagnostic = Diagnostic::new(&codes::names::AMBIGUOUS_PATH, span, message);
+        let mut diagnostic = codes::names::AMBIGUOUS_PATH.at(span, message);
         if let Some(inner) = inner {
             diagnostic = diagnostic.label(inner, "this one has the name of the clause");
         }

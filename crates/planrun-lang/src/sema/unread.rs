@@ -6,11 +6,10 @@ use std::sync::Arc;
 use super::annotation::NamedTypes;
 use super::candidates::LetCandidate;
 use super::checker::PlanChecker;
-use super::finding::quoted;
 use super::shared::{Namespace, Uses};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 
 /// Reports what nothing in the plan uses. Reports nothing if damaged text may contain a use.
 pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
@@ -29,7 +28,8 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
     {
         if !checker.read.contains(&origin) && !meant(&name.span) {
             let message = format!("`{}` is never read", name.text);
-            let diagnostic = Diagnostic::new(&codes::names::UNUSED_LET, name.span, message)
+            let diagnostic = codes::names::UNUSED_LET
+                .at(name.span, message)
                 .help("remove it: a value that is never read is not computed")
                 .fix_all("remove it", removal(statement));
             checker.report(diagnostic);
@@ -38,7 +38,8 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
     for (origin, span, called) in std::mem::take(&mut checker.candidates.results) {
         if !checker.read.contains(&origin) && !meant(&span) {
             let message = format!("the result of `{called}` is never read");
-            let diagnostic = Diagnostic::new(&codes::names::UNUSED_RESULT, span, message)
+            let diagnostic = codes::names::UNUSED_RESULT
+                .at(span, message)
                 .help("remove the call: it only reads, and its result is not used");
             checker.report(diagnostic);
         }
@@ -46,9 +47,9 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
     for (name, span) in std::mem::take(&mut checker.candidates.tasks) {
         if !checker.read.contains(&span) && !meant(&span) {
             let message = format!("the task `{name}` is never set or read");
-            let diagnostic = Diagnostic::new(&codes::names::UNUSED_TASK, span, message).help(
-                format!("set it where its part is done: `set {name} …`; or remove it"),
-            );
+            let diagnostic = codes::names::UNUSED_TASK.at(span, message).help(format!(
+                "set it where its part is done: `set {name} …`; or remove it"
+            ));
             checker.report(diagnostic);
         }
     }
@@ -63,7 +64,7 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
         let is_read = checker.read.contains(&name.span) || meant(&name.span);
         if !is_read && !checker.diagnostics.iter().any(is_refused) {
             let message = format!("the input `{}` is never read", name.text);
-            let diagnostic = Diagnostic::new(&codes::names::UNUSED_INPUT, name.span, message);
+            let diagnostic = codes::names::UNUSED_INPUT.at(name.span, message);
             checker
                 .report(diagnostic.help("read it, or remove it from the parameters of the plan"));
         }
@@ -78,11 +79,13 @@ fn report_unknown_results(checker: &mut PlanChecker<'_>) {
                 "the type of the result of `{called}` is unknown, so what is read from it is not checked"
             );
             let written = match called.split_once('.') {
-                Some((namespace, name)) => format!("{}.{}", quoted(namespace), quoted(name)),
+                Some((namespace, name)) => {
+                    format!("{}.{}", canonical_name(namespace), canonical_name(name))
+                }
                 None => called,
             };
             let help = format!("declare it: `tool {written}(…) -> {{ field: type }}` in this file");
-            let diagnostic = Diagnostic::new(&codes::types::UNKNOWN_READ, span, message);
+            let diagnostic = codes::types::UNKNOWN_READ.at(span, message);
             checker.report(diagnostic.help(help));
         }
     }
@@ -122,9 +125,13 @@ pub(super) fn unused_items(
     });
     let items = items.collect::<BTreeMap<_, _>>();
     for (name, span) in types.unused().filter(|(name, _)| !meant.contains(*name)) {
-        let message = format!("the type `{}` is never used in this file", quoted(name));
-        let diagnostic =
-            Diagnostic::new(&codes::names::UNUSED_TYPE, span, message).help("remove it");
+        let message = format!(
+            "the type `{}` is never used in this file",
+            canonical_name(name)
+        );
+        let diagnostic = codes::names::UNUSED_TYPE
+            .at(span, message)
+            .help("remove it");
         diagnostics.push(match items.get(&span) {
             Some(item) => diagnostic.fix_all("remove it", removal(*item)),
             None => diagnostic,
@@ -150,7 +157,7 @@ fn unused_uses(
 ) {
     let mut report = |alias: &ast::Name, title: &str, edit: Span| {
         let message = format!("`{}` is never called in this file", alias.text);
-        let diagnostic = Diagnostic::new(&codes::names::UNUSED_USE, alias.span, message);
+        let diagnostic = codes::names::UNUSED_USE.at(alias.span, message);
         diagnostics.push(diagnostic.help("remove it").fix_all(title, removal(edit)));
     };
     let names = match written {

@@ -8,7 +8,7 @@ use super::callee::find_agent;
 use super::checker::PlanChecker;
 use super::event::check_event;
 use super::event_value::event_value_type;
-use super::expr::{Code, Expectation};
+use super::expr::{CheckedExpr, Expectation};
 use super::finding::unknown;
 use super::plan::{Call, Footprint, Input, InputField, OrderClass, StepKind, Target, Wait};
 use crate::diag::{Diagnostic, codes};
@@ -32,7 +32,7 @@ pub(super) fn check_ask(checker: &mut PlanChecker<'_>, span: Span, ask: &ast::As
 pub(super) fn check_read_only_ask(checker: &mut PlanChecker<'_>, ask: &ast::Ask) -> CheckedBody {
     let known = find_agent(checker, &ask.agent);
     if let Some(Err(reason)) = known.map(|agent| can_verify(checker, agent)) {
-        let found = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, ask.agent.span, reason.0);
+        let found = codes::effects::VERIFY_NOT_READ.at(ask.agent.span, reason.0);
         checker.report(found.help(reason.1));
     }
     let called = (CallKind::ReadOnlyAgent, Effect::Read);
@@ -149,8 +149,8 @@ fn check_prompted(
 /// Creates the call that `verify: agents` makes, with this prompt and this data.
 pub(super) fn read_only_ask(
     agent: Arc<str>,
-    prompt: Code,
-    data: Code,
+    prompt: CheckedExpr,
+    data: CheckedExpr,
     returns: Type,
 ) -> CheckedBody {
     let called = Signature {
@@ -167,7 +167,7 @@ fn prompted(
     span: Span,
     called: Signature,
     parameters: &[(&str, Type, bool)],
-    arguments: Vec<(Arc<str>, Code)>,
+    arguments: Vec<(Arc<str>, CheckedExpr)>,
     returns: Type,
 ) -> CheckedBody {
     let (effect, order) = (called.effect, OrderClass::of(called.effect));
@@ -213,7 +213,7 @@ fn check_prompt(
     what: &str,
     parameters: &[(&str, Type, bool)],
     written: &[ast::Argument],
-) -> Option<Vec<(Arc<str>, Code)>> {
+) -> Option<Vec<(Arc<str>, CheckedExpr)>> {
     let named = || {
         parameters
             .iter()
@@ -249,7 +249,7 @@ fn check_prompt(
     }
     if prompts != 1 {
         let message = format!("`{what}` takes one argument without a name, the prompt");
-        let diagnostic = Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message);
+        let diagnostic = codes::types::MISSING_ARGUMENT.at(span, message);
         checker.report(diagnostic.help(format!("write `{what}(\"…\")`")));
         return None;
     }
@@ -339,7 +339,8 @@ fn check_input_field(checker: &mut PlanChecker<'_>, field: &ast::InputField) -> 
 /// Creates the diagnostic for the choices of a field that takes several values.
 fn several_choices(name: &str, ty: &Type, span: Span) -> Diagnostic {
     let message = format!("`in` lists the choices for one value, but `{name}` is a list");
-    Diagnostic::new(&codes::types::WRONG_TYPE, span, message)
+    codes::types::WRONG_TYPE
+        .at(span, message)
         .note("choices for one value")
         .expected(ty.clone().list(), "a list of single choices")
         .help(format!(
@@ -386,7 +387,8 @@ fn report_misplaced_choices(
         "`in` is an operator here, but `{}` is of type {ty}",
         field.name.text
     );
-    let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, written.span, message)
+    let diagnostic = codes::types::WRONG_TYPE
+        .at(written.span, message)
         .help("write the choices first: `in LIST known e` or `in LIST = e`")
         .fix("write the choices first", place, mended);
     checker.report(diagnostic);

@@ -40,6 +40,18 @@ impl Span {
         Self::new(offset, offset)
     }
 
+    /// Returns the empty range at the start of this one.
+    #[must_use]
+    pub fn before(self) -> Self {
+        Self::from(self.start..self.start)
+    }
+
+    /// Returns the empty range at the end of this one.
+    #[must_use]
+    pub fn after(self) -> Self {
+        Self::from(self.end..self.end)
+    }
+
     /// Returns the smallest range that contains both.
     #[must_use]
     pub fn to(self, other: Self) -> Self {

@@ -108,7 +108,8 @@ fn explained(scan: &Scan<'_>, lowering: Lowering<'_>) -> Vec<Diagnostic> {
     if let Some(damage) = lowering.damage.first().filter(|_| unexplained()) {
         let message = "this text cannot be understood";
         diagnostics.push(
-            Diagnostic::new(&codes::UNEXPECTED_TOKEN, damage.span, message)
+            codes::UNEXPECTED_TOKEN
+                .at(damage.span, message)
                 .help("compare it with the examples of `planrun explain unexpected-token`"),
         );
     }
@@ -128,12 +129,14 @@ fn adjoins(scan: &Scan<'_>, delimiter: Span, explained: &[Span]) -> bool {
 fn too_large(source: &SourceFile) -> Option<Diagnostic> {
     let length = source.text().len();
     (length > MAX_FILE_BYTES).then(|| {
-        Diagnostic::new(
-            &codes::FILE_TOO_LARGE,
-            Span::at(0),
-            format!("the file has {length} bytes, but a plan may have at most {MAX_FILE_BYTES}"),
-        )
-        .help("split it into several plans, and move data to separate files")
+        codes::FILE_TOO_LARGE
+            .at(
+                Span::at(0),
+                format!(
+                    "the file has {length} bytes, but a plan may have at most {MAX_FILE_BYTES}"
+                ),
+            )
+            .help("split it into several plans, and move data to separate files")
     })
 }
 
@@ -141,18 +144,19 @@ fn too_large(source: &SourceFile) -> Option<Diagnostic> {
 #[must_use]
 pub fn stack_exhausted(source: &SourceFile) -> Diagnostic {
     let span = Span::new(0, source.text().chars().next().map_or(0, char::len_utf8));
-    Diagnostic::new(
-        &codes::TOO_DEEP,
-        span,
-        "there is not enough memory to parse text that is nested this deeply",
-    )
-    .help("reduce the nesting, or free memory")
+    codes::TOO_DEEP
+        .at(
+            span,
+            "there is not enough memory to parse text that is nested this deeply",
+        )
+        .help("reduce the nesting, or free memory")
 }
 
 /// Returns the diagnostic for a repeated name in a list of fields, arguments or arms.
 fn given_twice(what: &str, name: &ast::Name, first: Span) -> Diagnostic {
     let message = format!("{what} `{}` is given twice", name.text);
-    Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, message)
+    codes::DUPLICATE_FIELD
+        .at(name.span, message)
         .label(first, "first given here")
         .help(format!("keep one `{}`", name.text))
 }

@@ -76,7 +76,11 @@ impl Place {
             ),
             _ => return None,
         };
-        Some(Diagnostic::new(&codes::MISPLACED_STATEMENT, at, format!("`{word}` {why}")).help(help))
+        Some(
+            codes::MISPLACED_STATEMENT
+                .at(at, format!("`{word}` {why}"))
+                .help(help),
+        )
     }
 
     fn holds_settings(self) -> bool {

@@ -1,4 +1,4 @@
-//! Operator precedence, for printing expressions.
+//! Operator precedence, for reading and printing expressions.
 
 use super::ast::{BinaryOp, Expr, ExprKind, Literal};
 
@@ -91,26 +91,5 @@ pub fn operator_level(operator: BinaryOp) -> Level {
         | BinaryOp::In => Level::Comparison,
         BinaryOp::Add | BinaryOp::Subtract => Level::Add,
         BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder => Level::Multiply,
-    }
-}
-
-/// Returns the operator as it is written.
-#[must_use]
-pub fn operator_text(operator: BinaryOp) -> &'static str {
-    match operator {
-        BinaryOp::Or => "||",
-        BinaryOp::And => "&&",
-        BinaryOp::Equal => "==",
-        BinaryOp::NotEqual => "!=",
-        BinaryOp::Less => "<",
-        BinaryOp::LessEqual => "<=",
-        BinaryOp::Greater => ">",
-        BinaryOp::GreaterEqual => ">=",
-        BinaryOp::In => "in",
-        BinaryOp::Add => "+",
-        BinaryOp::Subtract => "-",
-        BinaryOp::Multiply => "*",
-        BinaryOp::Divide => "/",
-        BinaryOp::Remainder => "%",
     }
 }

@@ -163,7 +163,7 @@ impl Finder {
 fn missing_head(text: &str, file: &File) -> Option<Diagnostic> {
     let plan = unheaded(file)?;
     let message = "this statement is not inside a plan";
-    let finding = Diagnostic::new(&codes::MISSING_HEAD, plan.name.span, message)
+    let finding = codes::MISSING_HEAD.at(plan.name.span, message)
         .note("the first statement of the file")
         .help(format!(
             "write `plan {NAME}() {{` above the statements and `}}` below them; a plan without a head can only be read from standard input: `planrun run -`"

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::ast::Literal;
 use super::lower::{is_reserved, spelled_duration};
-use crate::characters::is_invisible;
+use crate::characters::{is_invisible, is_plain_word};
 
 /// Writes a literal.
 pub fn write_literal(out: &mut String, literal: &Literal) {
@@ -66,11 +66,7 @@ pub fn write_variable(out: &mut String, name: &str) {
 
 /// Writes a field, argument or state, where any word can be written without back quotes.
 pub fn write_word(out: &mut String, name: &str) {
-    let mut characters = name.chars();
-    let starts = characters
-        .next()
-        .is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c));
-    if starts && characters.all(unicode_ident::is_xid_continue) {
+    if is_plain_word(name) {
         out.push_str(name);
     } else {
         let _ = write!(out, "`{name}`");

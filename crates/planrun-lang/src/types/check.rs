@@ -90,7 +90,7 @@ fn is_literal(value: &Value, literal: &Literal) -> bool {
 
 fn check_map(entries: &crate::value::Map, map: &MapType) -> Result<(), Mismatch> {
     entries.iter().try_for_each(|(key, value)| {
-        let name = || PathPart::Field(key_text(key));
+        let name = || PathPart::Field(key.to_string().into());
         check_key(key, &map.key).map_err(|mismatch| mismatch.within(name()))?;
         check_value(value, &map.value).map_err(|mismatch| mismatch.within(name()))
     })
@@ -101,22 +101,7 @@ fn check_key(key: &Key, ty: &Type) -> Result<(), Mismatch> {
     if matches!((key, ty), (Key::String(_), Type::String) | (_, Type::Any)) {
         return Ok(());
     }
-    let value = match key {
-        Key::Bool(truth) => Value::Bool(*truth),
-        Key::Int(number) => Value::Int(*number),
-        Key::Uint(number) => Value::Uint(*number),
-        Key::String(text) => Value::String(text.clone()),
-    };
-    check_value(&value, ty)
-}
-
-fn key_text(key: &Key) -> std::sync::Arc<str> {
-    match key {
-        Key::Bool(truth) => truth.to_string().into(),
-        Key::Int(number) => number.to_string().into(),
-        Key::Uint(number) => number.to_string().into(),
-        Key::String(text) => text.clone(),
-    }
+    check_value(&Value::from(key), ty)
 }
 
 fn check_object(
@@ -155,14 +140,14 @@ fn check_object(
             Rest::Open => {}
             Rest::Closed => {
                 return Err(Mismatch::new(
-                    Misfit::ExtraField(key_text(key)),
+                    Misfit::ExtraField(key.to_string().into()),
                     ty,
                     &type_of(value),
                 ));
             }
             Rest::Typed(rest) => {
                 check_value(given, rest)
-                    .map_err(|mismatch| mismatch.within(PathPart::Field(key_text(key))))?;
+                    .map_err(|mismatch| mismatch.within(PathPart::Field(key.to_string().into())))?;
             }
         }
     }

@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use foldhash::HashMap;
 
 use super::{Field, Literal, ObjectType, Rest, Type};
+use crate::characters::is_plain_word;
 
 /// Names of types, written in place of the types.
 pub type TypeNames = HashMap<Type, String>;
@@ -175,11 +176,7 @@ fn needs_group(element: &Type) -> bool {
 
 /// Writes the name of a field, in back quotes if it is not an identifier.
 fn write_name(f: &mut Formatter<'_>, name: &str) -> fmt::Result {
-    let mut letters = name.chars();
-    let starts = letters
-        .next()
-        .is_some_and(|letter| letter == '_' || unicode_ident::is_xid_start(letter));
-    if starts && letters.all(unicode_ident::is_xid_continue) {
+    if is_plain_word(name) {
         f.write_str(name)
     } else {
         write!(f, "`{name}`")

@@ -1,17 +1,6 @@
 //! Types that exclude each other: no JSON value has both.
 
-use super::{ObjectType, Type};
-
-/// The kinds of JSON values.
-#[derive(PartialEq)]
-enum Kind {
-    Null,
-    Bool,
-    Number,
-    String,
-    List,
-    Object,
-}
+use super::{Kinds, ObjectType, Type};
 
 impl Type {
     /// Returns true if no value that arrives as JSON has both types. A string may stand for bytes, a timestamp or a
@@ -26,11 +15,10 @@ impl Type {
 }
 
 fn exclude(one: &Type, other: &Type) -> bool {
-    let (Some(kind), Some(other_kind)) = (kind(one), kind(other)) else {
-        return false;
-    };
     match (one, other) {
-        _ if kind != other_kind => true,
+        // A type as a value never arrives as JSON.
+        (Type::Type, _) | (_, Type::Type) => false,
+        _ if !Kinds::of_type(one).intersects(Kinds::of_type(other)) => true,
         (Type::Literal(one), Type::Literal(other)) => one != other,
         (Type::Object(one), Type::Object(other)) => objects_exclude(one, other),
         _ => false,
@@ -43,25 +31,6 @@ fn objects_exclude(one: &ObjectType, other: &ObjectType) -> bool {
         other.field(&field.name).is_some_and(|same| {
             (field.required || same.required) && field.value_type().excludes(&same.value_type())
         })
-    })
-}
-
-/// Returns the kind of the values of a type; `None` if they are of any kind, or there are none.
-fn kind(ty: &Type) -> Option<Kind> {
-    Some(match ty {
-        Type::Null => Kind::Null,
-        Type::Bool | Type::Literal(super::Literal::Bool(_)) => Kind::Bool,
-        Type::Int | Type::Uint | Type::Double | Type::Literal(super::Literal::Int(_)) => {
-            Kind::Number
-        }
-        Type::String
-        | Type::Bytes
-        | Type::Timestamp
-        | Type::Duration
-        | Type::Literal(super::Literal::String(_)) => Kind::String,
-        Type::List(_) => Kind::List,
-        Type::Map(_) | Type::Object(_) | Type::Result(_) | Type::Error => Kind::Object,
-        Type::Never | Type::Any | Type::Invalid | Type::Type | Type::Union(_) => return None,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use foldhash::fast::FixedState;
 use indexmap::IndexSet;
+use serde_json::Value as Json;
 
 use super::{Literal, Type};
 use crate::value::Value;
@@ -104,6 +105,15 @@ impl Literal {
             Self::Bool(truth) => Value::Bool(*truth),
             Self::Int(number) => Value::Int(*number),
             Self::String(text) => Value::String(text.clone()),
+        }
+    }
+
+    /// Returns the value of the literal as JSON.
+    pub(super) fn to_json(&self) -> Json {
+        match self {
+            Self::Bool(truth) => (*truth).into(),
+            Self::Int(number) => (*number).into(),
+            Self::String(text) => (**text).into(),
         }
     }
 }

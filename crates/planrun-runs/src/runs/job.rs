@@ -151,10 +151,10 @@ impl Job {
 
     /// Says what the run of this id that already exists began with instead; `error` if that cannot be read.
     fn began_differently(&self, journal: &Journal, given: &Pinned, error: JournalError) -> Error {
-        let began = journal.pinned(&self.run).map_err(Error::from);
+        let began = journal.pinned(&self.setup.run_id).map_err(Error::from);
         match began.and_then(|bytes| Pinned::read(&bytes)) {
             Ok(began) => Error::BeganDifferently {
-                run: self.run.clone(),
+                run: self.setup.run_id.to_string(),
                 differences: given.differences(&began),
             },
             Err(_) => error.into(),

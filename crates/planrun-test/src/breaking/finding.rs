@@ -53,11 +53,7 @@ impl Finding {
     /// Returns the finding as a diagnostic in the new file; `None` if it has no span there.
     #[must_use]
     pub fn diagnostic(&self) -> Option<Diagnostic> {
-        Some(Diagnostic::new(
-            &self.kind.code,
-            self.now?,
-            self.message.clone(),
-        ))
+        Some(self.kind.code.at(self.now?, self.message.clone()))
     }
 
     /// Returns the sort key: class, subject, kind, message. Findings with equal keys are duplicates.

@@ -82,7 +82,7 @@ impl SnapshotText {
             }
             if line != other {
                 let message = format!("its {} is different", self.snapshot.of.name());
-                let found = Diagnostic::new(&codes::tests::SNAPSHOT, self.snapshot.span, message);
+                let found = codes::tests::SNAPSHOT.at(self.snapshot.span, message);
                 let text = |line: Option<&str>| {
                     line.map_or("nothing".to_owned(), |line| shortened(line, MAX_QUOTED))
                 };
@@ -301,7 +301,7 @@ impl Suite {
     /// Returns why a case cannot run; `None` if it can.
     fn refused(&self, case: &Case) -> Option<Diagnostic> {
         let broken = self.recordings.of(case)?.as_ref().err()?;
-        let finding = Diagnostic::new(&codes::tests::RECORDING, case.test.span, broken.to_string());
+        let finding = codes::tests::RECORDING.at(case.test.span, broken.to_string());
         Some(finding.help(broken.remedy.clone()))
     }
 
@@ -349,7 +349,7 @@ impl Suite {
             actual.sort_unstable();
             if expected_codes != actual {
                 let message = format!("`{}` has other diagnostics", test.plan.name);
-                let finding = Diagnostic::new(&codes::tests::EXPECTATION, expected.span, message);
+                let finding = codes::tests::EXPECTATION.at(expected.span, message);
                 let listed = |codes: &[&str]| {
                     if codes.is_empty() {
                         "none".to_owned()

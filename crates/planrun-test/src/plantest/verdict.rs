@@ -72,7 +72,9 @@ fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagno
     let mut faults = unanswered(case, played);
     faults.extend(played.mock_faults.first().map(|fault| {
         let help = "give the mock a value for these arguments, or let it `fail`";
-        Diagnostic::new(&codes::tests::CALL_UNANSWERED, fault.span, &fault.why).help(help)
+        codes::tests::CALL_UNANSWERED
+            .at(fault.span, &fault.why)
+            .help(help)
     }));
     if !faults.is_empty() {
         // Other faults are consequences of an unanswered call.
@@ -81,11 +83,7 @@ fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagno
     for (index, reason) in &played.refused {
         let span = test.answers[*index].span;
         let message = format!("this answer is rejected: {reason}");
-        faults.push(Diagnostic::new(
-            &codes::tests::ANSWER_REFUSED,
-            span,
-            message,
-        ));
+        faults.push(codes::tests::ANSWER_REFUSED.at(span, message));
     }
     if played.outcome.is_none() {
         let message = if let Some((step, calls)) = &played.endless {
@@ -98,7 +96,7 @@ fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagno
         } else {
             "the run neither ends nor waits for input".to_owned()
         };
-        let finding = Diagnostic::new(&codes::tests::RUN_ENDED, test.span, message);
+        let finding = codes::tests::RUN_ENDED.at(test.span, message);
         let limit = "limit an answer or an outcome that has the call repeated with `times`, or poll less often";
         let wake = "each wait that suspends the run needs another process: test fewer rounds, or waits of at most a minute";
         faults.push(match played.endless {
@@ -131,7 +129,11 @@ pub fn unused(test: &Test, index: usize) -> Option<Diagnostic> {
         answer.path
     );
     let help = "remove it, or check that the test reaches this question";
-    Some(Diagnostic::new(&codes::tests::ANSWER_UNUSED, answer.span, message).help(help))
+    Some(
+        codes::tests::ANSWER_UNUSED
+            .at(answer.span, message)
+            .help(help),
+    )
 }
 
 /// Returns the faults of calls that no source answered, once for each tool.
@@ -161,7 +163,7 @@ fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
         } else {
             ""
         };
-        let finding = Diagnostic::new(&codes::tests::CALL_UNANSWERED, case.test.span, message).help(format!(
+        let finding = codes::tests::CALL_UNANSWERED.at(case.test.span, message).help(format!(
             "it is called with {}; add `mock {tool} => …`, or `mock {tool} => generated`{recorded}",
             shortened(&arguments, MAX_QUOTED)
         ));
@@ -174,7 +176,7 @@ fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
 /// Returns the fault of an end that is not a success, and that no expectation mentions.
 fn ended(case: &Case, played: &Played) -> Diagnostic {
     let message = format!("the run did not complete: {}", end(played));
-    let finding = Diagnostic::new(&codes::tests::RUN_ENDED, case.test.span, message);
+    let finding = codes::tests::RUN_ENDED.at(case.test.span, message);
     let open = played
         .outcome
         .iter()
@@ -208,7 +210,7 @@ fn broken(
                 error.span
             };
             let message = format!("this cannot be evaluated: {error}");
-            let finding = Diagnostic::new(&codes::tests::EXPECTATION, span, message);
+            let finding = codes::tests::EXPECTATION.at(span, message);
             return Some(match not_called(source.slice(expect.span), played) {
                 Some(why) => finding.help(why),
                 None => finding,
@@ -220,7 +222,7 @@ fn broken(
         .iter()
         .find(|part| values.evaluate(&part.condition) != Ok(Value::Bool(true)));
     let span = wrong.map_or(expect.span, |part| part.span);
-    let finding = Diagnostic::new(&codes::tests::EXPECTATION, span, "this does not hold");
+    let finding = codes::tests::EXPECTATION.at(span, "this does not hold");
     let finding = match wrong.and_then(|part| sides(source, part, values)) {
         Some((expected, actual, note)) => finding.expected(expected, actual).note(note),
         None => match wrong.and_then(|part| shown(source, part.receiver.as_ref()?, values)) {
@@ -259,7 +261,7 @@ fn sides(
     values: &Slots,
 ) -> Option<(String, String, String)> {
     let (left, right) = part.sides.as_ref()?;
-    let text = |code: &planrun_lang::sema::expr::Code| source.slice(code.span).to_owned();
+    let text = |code: &planrun_lang::sema::expr::CheckedExpr| source.slice(code.span).to_owned();
     let value = |code| {
         values
             .evaluate(code)
@@ -287,7 +289,7 @@ fn sides(
 /// Describes the value of an expression, such as `reply.n is [1]`.
 fn shown(
     source: &SourceFile,
-    code: &planrun_lang::sema::expr::Code,
+    code: &planrun_lang::sema::expr::CheckedExpr,
     values: &Slots,
 ) -> Option<String> {
     let value: Value = values.evaluate(code).ok()?;
@@ -299,5 +301,5 @@ fn shown(
 #[must_use]
 pub fn fault(span: Span, message: impl Into<Arc<str>>) -> Diagnostic {
     let message: Arc<str> = message.into();
-    Diagnostic::new(&codes::tests::RUN_ENDED, span, message.to_string())
+    codes::tests::RUN_ENDED.at(span, message.to_string())
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr;
 
+use super::Picture;
 use super::frames::Branches;
-use super::{Calls, Picture};
 use crate::graph::draw::{Drawing, DrawnEdge, EdgeKind, NodeKind as Shape};
 use crate::graph::{BlockGraph, Edge};
 use crate::sema::{Block, Event, EventKind, NodeKind, Plan, Set, Status, Task, TaskId, TaskTest};
@@ -184,9 +184,9 @@ impl Picture {
     }
 
     /// Returns the finished drawing, with nodes in source order and without duplicate arrows.
-    pub(super) fn finish(mut self, calls: &Calls<'_>) -> Drawing {
-        let events = calls.events.arrows(&self.drawing);
-        self.drawing.edges.extend(events);
+    pub(super) fn finish(mut self, events: &Events<'_>) -> Drawing {
+        let arrows = events.arrows(&self.drawing);
+        self.drawing.edges.extend(arrows);
         self.drawing.edges.retain(|edge| edge.from != edge.to);
         self.order();
         let Self { mut drawing, .. } = self;

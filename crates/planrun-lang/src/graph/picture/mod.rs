@@ -36,13 +36,13 @@ pub fn drawing(plan: &Plan, graph: &Graph) -> Drawing {
         parent: None,
         path: String::new(),
     }];
-    let mut calls = Calls::default();
+    let mut events = Events::default();
     while let Some(block) = open.pop() {
         let mut inner = Vec::new();
-        picture.block(&block, &mut calls, &mut inner);
+        picture.block(&block, &mut events, &mut inner);
         open.extend(inner.into_iter().rev());
     }
-    picture.finish(&calls)
+    picture.finish(&events)
 }
 
 /// A block that has yet to be drawn.
@@ -64,12 +64,6 @@ impl Open<'_> {
             format!("{}.{own}", self.path)
         }
     }
-}
-
-/// The events of the drawn plans.
-#[derive(Default)]
-struct Calls<'a> {
-    events: Events<'a>,
 }
 
 /// The role of a node in source order.
@@ -152,7 +146,7 @@ impl Picture {
         )
     }
 
-    fn block<'a>(&mut self, open: &Open<'a>, calls: &mut Calls<'a>, inner: &mut Vec<Open<'a>>) {
+    fn block<'a>(&mut self, open: &Open<'a>, events: &mut Events<'a>, inner: &mut Vec<Open<'a>>) {
         let block = open.plan.block(open.block);
         let words = Words { plan: open.plan };
         let mut branches = Branches::new(block, open.parent);
@@ -187,9 +181,9 @@ impl Picture {
             );
             places[index] = Some(place);
             if let Some(event) = node.event() {
-                calls.events.listens(place, open.plan, event);
+                events.listens(place, open.plan, event);
             }
-            self.kind(&node.kind, open, (place, &path), calls, inner);
+            self.kind(&node.kind, open, (place, &path), events, inner);
         }
         let graph = &open.graph.blocks[open.block.0 as usize];
         for condition in branches.conditions() {
@@ -201,13 +195,7 @@ impl Picture {
             self.roles[*place].reads_shared = own.is_some_and(|own| graph.reads_shared(own))
                 || block.nodes[index].after.is_empty() && graph.reads_shared(index);
         }
-        self.edges(
-            block,
-            graph,
-            &places,
-            &branches,
-            (&mut calls.events, open.plan),
-        );
+        self.edges(block, graph, &places, &branches, (events, open.plan));
     }
 
     /// Opens the inner blocks of a drawn statement, and records its events.
@@ -216,7 +204,7 @@ impl Picture {
         kind: &'a NodeKind,
         open: &Open<'a>,
         (place, path): (usize, &str),
-        calls: &mut Calls<'a>,
+        events: &mut Events<'a>,
         inner: &mut Vec<Open<'a>>,
     ) {
         match kind {
@@ -229,8 +217,8 @@ impl Picture {
                     ..*open
                 });
             }
-            NodeKind::Set(set) => calls.events.sets(place, open.plan, set),
-            NodeKind::Task(task) => calls.events.declares(place, open.plan, *task),
+            NodeKind::Set(set) => events.sets(place, open.plan, set),
+            NodeKind::Task(task) => events.declares(place, open.plan, *task),
             NodeKind::Condition(_)
             | NodeKind::Let(_)
             | NodeKind::Ensure { .. }

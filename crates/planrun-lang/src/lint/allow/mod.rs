@@ -40,7 +40,7 @@ pub(super) fn apply(source: &SourceFile, checked: &mut CheckedFile) {
         }
         if allow.reason.is_empty() {
             let message = "this `allow` comment does not give a reason";
-            let finding = Diagnostic::new(&ALLOW_WITHOUT_REASON, allow.span, message);
+            let finding = ALLOW_WITHOUT_REASON.at(allow.span, message);
             found.push(finding.help("write the reason after a colon: `// allow(code): reason`"));
         }
     }
@@ -48,11 +48,7 @@ pub(super) fn apply(source: &SourceFile, checked: &mut CheckedFile) {
 }
 
 fn unknown(named: &Named<'_>) -> Diagnostic {
-    let finding = Diagnostic::new(
-        &UNKNOWN_ALLOW,
-        named.span,
-        format!("there is no code `{}`", named.text),
-    );
+    let finding = UNKNOWN_ALLOW.at(named.span, format!("there is no code `{}`", named.text));
     let known = codes::all().map(|code| code.name);
     finding.suggest(named.text, known, "`planrun explain` lists all codes")
 }
@@ -72,12 +68,9 @@ fn unused(
         ),
         None => ("is not reported in the scope of this comment", "remove it"),
     };
-    let mut finding = Diagnostic::new(
-        &UNUSED_ALLOW,
-        named.span,
-        format!("`{}` {message}", named.text),
-    )
-    .help(help);
+    let mut finding = UNUSED_ALLOW
+        .at(named.span, format!("`{}` {message}", named.text))
+        .help(help);
     if let Some(error) = error {
         finding = finding.label(error, "this error");
     }

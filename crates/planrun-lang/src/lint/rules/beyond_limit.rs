@@ -36,7 +36,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let message = format!(
             "`{name}` exceeds the limit of the project: `limits.{of}` in planrun.yaml is {limit}"
         );
-        let finding = Diagnostic::new(&codes::safety::BEYOND_LIMIT, span, message)
+        let finding = codes::safety::BEYOND_LIMIT
+            .at(span, message)
             .note(format!("a run ends at {limit}"))
             .help(format!(
                 "write {limit} or less, or remove it: the limit applies to every plan"

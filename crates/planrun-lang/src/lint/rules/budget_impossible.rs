@@ -65,7 +65,8 @@ impl Limit {
         let (allowed, needed) = (counted(limit, unit), counted(least, unit));
         let message =
             format!("{whose} allows {allowed}, but every successful run {does} at least {least}");
-        let finding = Diagnostic::new(&codes::safety::BUDGET_IMPOSSIBLE, span, message)
+        let finding = codes::safety::BUDGET_IMPOSSIBLE
+            .at(span, message)
             .help(format!("allow {needed} or more{}", self.more))
             .expected(format!("{needed} or more"), limit);
         Some(finding)

@@ -100,12 +100,9 @@ fn report(flow: &Flow<'_>, quick: &[Quick<'_>], way: &[(usize, &Set)]) -> Diagno
             name(first)
         ),
     };
-    let mut diagnostic = Diagnostic::new(
-        &codes::order::BUSY_LOOP,
-        quick[first].listener.span,
-        message,
-    )
-    .note("fires until its `max` is reached");
+    let mut diagnostic = codes::order::BUSY_LOOP
+        .at(quick[first].listener.span, message)
+        .note("fires until its `max` is reached");
     for (_, set) in way {
         diagnostic = diagnostic.label(set.span, "starts the next round");
     }

@@ -30,8 +30,10 @@ fn check_statements(
         }
     }
     for statement in statements {
-        inner(statement, &mut |block| {
-            check_statements(subject, &block.statements, found);
+        statement.inner(&mut |inner| {
+            if let ast::Inner::Block(block) = inner {
+                check_statements(subject, &block.statements, found);
+            }
         });
     }
 }
@@ -69,7 +71,8 @@ fn excludes(one: &ast::Expr, other: &ast::Expr) -> bool {
 
 fn report(source: &SourceFile, first: Guarded<'_>, second: Guarded<'_>) -> Diagnostic {
     let message = "this runs exactly when the step above does not";
-    let diagnostic = Diagnostic::new(&codes::order::COMPLEMENTARY_GUARDS, second.2, message)
+    let diagnostic = codes::order::COMPLEMENTARY_GUARDS
+        .at(second.2, message)
         .label(first.2, "the opposite condition")
         .help("combine them: `if … { … } else { … }`; the names can be read below as before");
     let between = source
@@ -122,28 +125,4 @@ fn margin(source: &SourceFile, statement: Span) -> &str {
     let before = source.text().get(..statement.start as usize).unwrap_or("");
     let line = before.rfind('\n').map_or(before, |end| &before[end + 1..]);
     if line.trim().is_empty() { line } else { "" }
-}
-
-/// Visits the blocks of a statement.
-fn inner(statement: &ast::Statement, visit: &mut dyn FnMut(&ast::Block)) {
-    match &statement.kind {
-        ast::StatementKind::If { arms, otherwise } => {
-            arms.iter()
-                .map(|(_, block)| block)
-                .chain(otherwise)
-                .for_each(visit);
-        }
-        ast::StatementKind::Listener { body, .. } | ast::StatementKind::Parallel(body) => {
-            visit(body);
-        }
-        ast::StatementKind::Step(step) => match &step.body {
-            ast::StepBody::Do(body)
-            | ast::StepBody::Each { body, .. }
-            | ast::StepBody::Repeat { body, .. } => {
-                visit(body);
-            }
-            _ => {}
-        },
-        _ => {}
-    }
 }

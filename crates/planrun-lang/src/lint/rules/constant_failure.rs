@@ -21,13 +21,10 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             && !condition.is_invalid()
         {
             found.push(
-                Diagnostic::new(
-                    &codes::order::CONSTANT_FAILURE,
-                    condition.span,
-                    "this is never true, so `ensure` always fails",
-                )
-                .note("false in every run")
-                .help("compare with a value that is known only at run time; to end the plan here on purpose, write `fail`"),
+                codes::order::CONSTANT_FAILURE
+                    .at(condition.span, "this is never true, so `ensure` always fails")
+                    .note("false in every run")
+                    .help("compare with a value that is known only at run time; to end the plan here on purpose, write `fail`"),
             );
         }
     }
@@ -37,15 +34,13 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 pub(in crate::lint) fn finding(failure: &ConstantFailure) -> Diagnostic {
     let error = &failure.error;
     let finding = if failure.breaks_contract {
-        Diagnostic::new(
-            &codes::types::SCHEMA_VIOLATION,
-            error.span,
-            error.message.to_string(),
-        )
-        .help("change the value to one that the contract allows")
+        codes::types::SCHEMA_VIOLATION
+            .at(error.span, error.message.to_string())
+            .help("change the value to one that the contract allows")
     } else {
         let message = format!("this always fails: {}", error.message);
-        Diagnostic::new(&codes::order::CONSTANT_FAILURE, error.span, message)
+        codes::order::CONSTANT_FAILURE
+            .at(error.span, message)
             .note("fails whenever it is evaluated")
             .help("correct the value, or use one that is known only at run time")
     };

@@ -104,7 +104,8 @@ fn elements(subject: &Subject<'_>, step: &Step) -> Option<Diagnostic> {
         return None;
     }
     let message = "elements run one after the other, since the body changes something";
-    let diagnostic = Diagnostic::new(&codes::order::COULD_RUN_TOGETHER, step.span, message)
+    let diagnostic = codes::order::COULD_RUN_TOGETHER
+        .at(step.span, message)
         .note("one at a time")
         .help("write `parallel 4` after `max` if elements need not wait for each other");
     Some(diagnostic)
@@ -132,7 +133,8 @@ fn report(subject: &Subject<'_>, block: &Block, row: &[usize]) -> Diagnostic {
         .first()
         .and_then(|node| node.step())
         .map_or(whole, |step| step.span);
-    let mut diagnostic = Diagnostic::new(&codes::order::COULD_RUN_TOGETHER, place, message)
+    let mut diagnostic = codes::order::COULD_RUN_TOGETHER
+        .at(place, message)
         .note("the first of them")
         .help("if the order does not matter, put them into a `parallel { … }`");
     // The lines of a multi-line text would be indented with the rest.

@@ -30,7 +30,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         format_duration(takes),
         format_duration(deadline)
     );
-    let finding = Diagnostic::new(&codes::failure::DEADLINE_IMPOSSIBLE, span, message)
+    let finding = codes::failure::DEADLINE_IMPOSSIBLE
+        .at(span, message)
         .help(format!(
             "set it to more than {}, or wait less",
             format_duration(takes)

@@ -37,7 +37,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 field.name
             );
             found.push(
-                Diagnostic::new(&codes::types::DEFAULT_TYPE, default.span, message)
+                codes::types::DEFAULT_TYPE
+                    .at(default.span, message)
                     .label(options.span, "these are the choices")
                     .expected(listed.join(" | "), value.preview(MAX_VALUE_CHARACTERS))
                     .help("use one of the choices, or add this value to them")

@@ -9,7 +9,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         };
         let message = format!("`{}` is deprecated", signature.path());
-        let finding = Diagnostic::new(&codes::contracts::DEPRECATED_TOOL, call.span, message);
+        let finding = codes::contracts::DEPRECATED_TOOL.at(call.span, message);
         found.push(if reason.is_empty() {
             finding.help("ask its owner for a replacement: its contract marks it as deprecated")
         } else {

@@ -11,7 +11,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let path = signature.path();
         let message =
             format!("the effect class of `{path}` is not declared, so it is treated as an effect");
-        let finding = Diagnostic::new(&codes::effects::EFFECT_UNKNOWN, call.span, message)
+        let finding = codes::effects::EFFECT_UNKNOWN.at(call.span, message)
             .note("waits for everything above it, and is not retried")
             .help("declare the class of the tool: `read` allows it to run in parallel and to be retried, `effect` keeps this behavior");
         found.push(finding);

@@ -24,7 +24,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         };
         let host = url.host_str().unwrap_or_default();
         let message = format!("this request to {host} is not encrypted");
-        let finding = Diagnostic::new(&codes::safety::INSECURE_URL, code.span, message)
+        let finding = codes::safety::INSECURE_URL
+            .at(code.span, message)
             .note("everyone on the network path can read and change it")
             .help("write `https://`");
         let written = subject.source.slice(code.span);

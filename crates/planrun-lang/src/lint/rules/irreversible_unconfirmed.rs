@@ -3,7 +3,6 @@
 use super::Subject;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::lint::gate::is_gated;
-use crate::source::Span;
 use crate::types::Effect;
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
@@ -16,7 +15,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             "`{}` cannot be undone, but it is called without confirmation",
             signature.path()
         );
-        let finding = Diagnostic::new(&codes::effects::IRREVERSIBLE_UNCONFIRMED, call.span, message)
+        let finding = codes::effects::IRREVERSIBLE_UNCONFIRMED.at(call.span, message)
             .help("add `confirm \"…\"` to the step or to a statement around it; the arguments are shown with the question");
         // A call in an arm is not a step of its own, so the clause belongs to the step around it.
         let own = site.node.span.start < call.span.start && subject.is_text();
@@ -25,10 +24,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 "\n        confirm \"{} cannot be undone. Continue?\"",
                 signature.path()
             );
-            finding.unsafe_fix(
-                "add `confirm`",
-                vec![Edit::new(Span::at(call.span.end as usize), text)],
-            )
+            finding.unsafe_fix("add `confirm`", vec![Edit::new(call.span.after(), text)])
         } else {
             finding
         });

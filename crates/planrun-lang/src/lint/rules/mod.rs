@@ -119,5 +119,7 @@ pub(super) const OBSTACLES: &[Check] = &[permission_missing::obstacles, unimplem
 
 /// Reports an error class whose name resembles one that the tool declares.
 fn misspelt_class(span: Span, message: String, near: Near<'_>) -> Diagnostic {
-    Diagnostic::new(&names::UNKNOWN_ERROR_CLASS, span, message).did_you_mean(near, span, near.name)
+    names::UNKNOWN_ERROR_CLASS
+        .at(span, message)
+        .did_you_mean(near, span, near.name)
 }

@@ -46,7 +46,7 @@ fn never_allowed(subject: &Subject<'_>, flow: &Flow<'_>, at: At) -> Option<Diagn
         "{} never fires: it may fire {most} times",
         name(subject, flow, at)
     );
-    let found = Diagnostic::new(&codes::order::NEVER_FIRES, max.span, message);
+    let found = codes::order::NEVER_FIRES.at(max.span, message);
     (*most < 1)
         .then(|| found.help("remove `max` if once is enough, or write the maximum number of times"))
 }
@@ -68,8 +68,7 @@ fn never_true(
         ),
         _ => (&codes::order::STALLS, format!("{who} waits forever")),
     };
-    let finding =
-        |reason: &str| Diagnostic::new(code, event.span, format!("{message}, since {reason}"));
+    let finding = |reason: &str| code.at(event.span, format!("{message}, since {reason}"));
     match root {
         Root::NotSet(id, statuses) => {
             let task = flow.plan.task(*id);
@@ -131,8 +130,9 @@ fn cycle(subject: &Subject<'_>, flow: &Flow<'_>, links: &[Link<'_>]) -> Diagnost
         (_, Some(last)) => format!("{} waits for something that waits for it", who(last)),
         (_, None) => String::new(),
     };
-    let mut finding =
-        Diagnostic::new(&codes::order::DEPENDENCY_CYCLE, span, message).note("never happens");
+    let mut finding = codes::order::DEPENDENCY_CYCLE
+        .at(span, message)
+        .note("never happens");
     for link in links {
         if link.event.span != span {
             finding = finding.label(link.event.span, format!("{} waits for this", who(link)));
@@ -157,7 +157,7 @@ fn only_from_below(flow: &Flow<'_>, link: &Link<'_>, who: &str, need: &str) -> D
             format!("{who} waits for something that only happens below it"),
         )
     };
-    let mut finding = Diagnostic::new(code, link.event.span, message).note("never happens");
+    let mut finding = code.at(link.event.span, message).note("never happens");
     if let Some((_, set)) = link.set {
         finding = finding.label(set.span, "this runs after the wait");
     }

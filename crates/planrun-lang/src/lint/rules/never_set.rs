@@ -18,7 +18,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             "the task `{}` is never set, so it stays `{first}` forever",
             task.name
         );
-        let diagnostic = Diagnostic::new(&codes::order::NEVER_SET, task.span, message).help(format!(
+        let diagnostic = codes::order::NEVER_SET.at(task.span, message).help(format!(
             "write `set {} …` where its part is done, or make it `external` if it is set from outside",
             task.name
         ));
@@ -36,7 +36,7 @@ fn is_read(subject: &Subject<'_>, id: TaskId) -> bool {
     let task = subject.plan.task(id);
     let mut read = false;
     for node in subject.plan.nodes() {
-        let mut code = |code: &crate::sema::expr::Code| {
+        let mut code = |code: &crate::sema::expr::CheckedExpr| {
             read |= code
                 .reads
                 .iter()

@@ -93,7 +93,8 @@ fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Opti
                 "it is not defined whether `{}` ends up `{first}` or `{last}`",
                 task.name
             );
-            let diagnostic = Diagnostic::new(&codes::order::PARALLEL_SET, later.set.span, message)
+            let diagnostic = codes::order::PARALLEL_SET
+                .at(later.set.span, message)
                 .note("may come first or last")
                 .label(earlier.set.span, "may also come first or last")
                 .help("order them with `after`, or use a separate task for each");

@@ -183,7 +183,8 @@ fn elements(subject: &Subject<'_>, node: &Node) -> Option<Diagnostic> {
     let (inner, touch) = touches.find(changed)?;
     let resource = touch.resource.as_deref().unwrap_or_default();
     let message = format!("the elements change `{resource}` at the same time");
-    let mut diagnostic = Diagnostic::new(&codes::order::PARALLEL_WRITE, inner.span, message)
+    let mut diagnostic = codes::order::PARALLEL_WRITE
+        .at(inner.span, message)
         .note("any element may come first or last")
         .label(width, "this many at the same time")
         .help("remove `parallel`, so that elements run one after the other");
@@ -218,7 +219,8 @@ fn report(resource: &str, earlier: &Writer<'_>, later: &Writer<'_>) -> Diagnosti
     } else {
         format!("move them out of `parallel`, one below the other, or write `after {first}`")
     };
-    let mut diagnostic = Diagnostic::new(&codes::order::PARALLEL_WRITE, later.span, message)
+    let mut diagnostic = codes::order::PARALLEL_WRITE
+        .at(later.span, message)
         .note("may come first or last")
         .label(earlier.span, "may also come first or last")
         .help(help);

@@ -34,8 +34,7 @@ fn inspect(subject: &Subject<'_>, hidden: bool, found: &mut Vec<Diagnostic>) {
             let span = subject
                 .setting(allow)
                 .map_or(subject.plan.span, |allow| allow.span);
-            let finding =
-                Diagnostic::new(&codes::safety::PERMISSION_MISSING, span, error.to_string());
+            let finding = codes::safety::PERMISSION_MISSING.at(span, error.to_string());
             return found
                 .push(finding.help(
                     "correct it: until then nothing is allowed, and the plan does not start",
@@ -121,7 +120,9 @@ fn nothing_allowed(
             access.name()
         );
         found.push(unless_called(
-            Diagnostic::new(&codes::safety::PERMISSION_MISSING, *span, message).help(help),
+            codes::safety::PERMISSION_MISSING
+                .at(*span, message)
+                .help(help),
         ));
     }
 }
@@ -152,7 +153,8 @@ fn never_allowed(need: &Need) -> Diagnostic {
     };
     let message =
         format!("{file} is in `{OWN_FOLDER}`, planrun's own folder, which no plan may access");
-    Diagnostic::new(&codes::safety::PERMISSION_MISSING, need.span, message)
+    codes::safety::PERMISSION_MISSING
+        .at(need.span, message)
         .note("denied.policy")
         .help("use a file outside of this folder")
 }
@@ -176,10 +178,13 @@ fn denied(
     if leaves_root(&need.resource) {
         let message = format!("`{pattern}` leads out of the project, which is not allowed");
         let help = "use a file inside of the project, or allow the folder by its own path";
-        return Diagnostic::new(&codes::safety::PATH_ESCAPES, need.span, message).help(help);
+        return codes::safety::PATH_ESCAPES
+            .at(need.span, message)
+            .help(help);
     }
-    let finding =
-        Diagnostic::new(&codes::safety::PERMISSION_MISSING, need.span, whose).note("denied.policy");
+    let finding = codes::safety::PERMISSION_MISSING
+        .at(need.span, whose)
+        .note("denied.policy");
     if let Some(outer) = outer {
         if !outer.by.contains(&Giver::Project) {
             let plan = [Giver::Plan].into_iter().filter(|_| !own);

@@ -70,7 +70,7 @@ fn unused(subject: &Subject<'_>, setting: &str, pattern: Span, removal: Span) ->
         "no call of this plan needs `{setting}: {}`",
         subject.source.slice(pattern)
     );
-    let finding = Diagnostic::new(&codes::safety::PERMISSION_UNUSED, pattern, message).help(
+    let finding = codes::safety::PERMISSION_UNUSED.at(pattern, message).help(
         "remove it: a permission that a plan does not need only increases the damage of a mistake",
     );
     if !subject.is_text() {

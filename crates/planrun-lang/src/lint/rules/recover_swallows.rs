@@ -19,7 +19,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let message = format!(
                 "every failure of the effect `{name}` is replaced by a constant and goes unnoticed"
             );
-            let diagnostic = Diagnostic::new(&codes::failure::RECOVER_SWALLOWS, place, message)
+            let diagnostic = codes::failure::RECOVER_SWALLOWS.at(place, message)
                 .note("catches all errors")
                 .help("name the errors that may be ignored, such as `recover tool.bounced => …`, or use the error with `as e`");
             found.push(diagnostic);

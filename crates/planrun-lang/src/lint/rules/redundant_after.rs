@@ -58,28 +58,22 @@ fn one_name(subject: &Subject<'_>, after: &After, twice: bool) -> Diagnostic {
         "the step already reads it, directly or indirectly"
     };
     let edit = Edit::removal(removal(subject.source, after.span));
-    Diagnostic::new(
-        &codes::order::REDUNDANT_AFTER,
-        after.span,
-        format!("this step waits for `{name}` anyway"),
-    )
-    .note("redundant")
-    .help(format!("remove it: {why}"))
-    .unsafe_fix(format!("remove `{name}`"), vec![edit])
+    codes::order::REDUNDANT_AFTER
+        .at(after.span, format!("this step waits for `{name}` anyway"))
+        .note("redundant")
+        .help(format!("remove it: {why}"))
+        .unsafe_fix(format!("remove `{name}`"), vec![edit])
 }
 
 fn whole_clause(subject: &Subject<'_>, node: &Node) -> Diagnostic {
     let spans = || node.after.iter().map(|after| after.span);
     let whole = spans().reduce(Span::to).unwrap_or(node.span);
     let edit = Edit::removal(removal(subject.source, whole));
-    Diagnostic::new(
-        &codes::order::REDUNDANT_AFTER,
-        whole,
-        "this `after` repeats the order of the statements",
-    )
-    .note("redundant")
-    .help(format!("remove the clause: {}", waits_for(node.order())))
-    .unsafe_fix("remove the clause", vec![edit])
+    codes::order::REDUNDANT_AFTER
+        .at(whole, "this `after` repeats the order of the statements")
+        .note("redundant")
+        .help(format!("remove the clause: {}", waits_for(node.order())))
+        .unsafe_fix("remove the clause", vec![edit])
 }
 
 /// Returns the rule of the default order for a statement, for messages.
@@ -95,14 +89,8 @@ fn waits_for(order: OrderClass) -> &'static str {
 
 /// Returns true if a statement would wait for exactly the same statements without its `after`.
 fn ordered_anyway(subject: &Subject<'_>, block: &Block, graph: &BlockGraph, index: usize) -> bool {
-    let on_failure = subject
-        .plan
-        .policy
-        .on_failure
-        .or(subject.project.policy.on_failure)
-        .unwrap_or_default();
     // After a failure, an `after` holds back its statement, but the default order does not.
-    if on_failure == OnFailure::Settle {
+    if subject.on_failure() == OnFailure::Settle {
         return false;
     }
     let awaited = graph::awaited_by_place(block, graph, index);
@@ -128,15 +116,10 @@ fn waits_anyway(
     after: &After,
 ) -> bool {
     let target = after.node.0 as usize;
-    let on_failure = subject
-        .plan
-        .policy
-        .on_failure
-        .or(subject.project.policy.on_failure)
-        .unwrap_or_default();
+    let settles = subject.on_failure() == OnFailure::Settle;
     // A step that continues after a failure does not pass the failure on.
     let passes = |vertex: usize| match block.nodes.get(vertex).map(|node| &node.kind) {
-        Some(NodeKind::Step(step)) => step.recover.is_empty() && on_failure != OnFailure::Settle,
+        Some(NodeKind::Step(step)) => step.recover.is_empty() && !settles,
         // `None` is a join.
         Some(NodeKind::Let(_) | NodeKind::Condition(_)) | None => true,
         Some(_) => false,

@@ -32,7 +32,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let span = subject.word(clause, &name);
             found.push(match nearest(&name, raised.clone()) {
                 Some(near) => misspelt_class(span, message, near).available(raised),
-                None => Diagnostic::new(&codes::failure::RETRY_NEVER_MATCHES, span, message)
+                None => codes::failure::RETRY_NEVER_MATCHES.at(span, message)
                     .help("remove it from `on`; attempts fail with `transient`, `auth` or an error of the tool's contract")
                     .available(raised),
             });

@@ -28,7 +28,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let message = format!(
                 "after `{name}` this effect may have happened, and a retry would repeat it"
             );
-            let finding = Diagnostic::new(&codes::failure::RETRY_REPEATS_EFFECT, subject.word(clause, &name), message)
+            let finding = codes::failure::RETRY_REPEATS_EFFECT
+                .at(subject.word(clause, &name), message)
                 .note(why)
                 .help(format!(
                     "remove `{name}` from `on`: it becomes `unknown_outcome` and is never retried; catch that with `recover unknown_outcome => …` and verify whether it happened"

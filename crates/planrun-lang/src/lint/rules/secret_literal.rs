@@ -165,7 +165,8 @@ fn add(span: Span, message: String, first: usize, found: &mut Vec<Diagnostic>) {
 }
 
 fn diagnostic(span: Span, message: String) -> Diagnostic {
-    Diagnostic::new(&codes::safety::SECRET_LITERAL, span, message)
+    codes::safety::SECRET_LITERAL
+        .at(span, message)
         .note("everyone who can read the plan can use it")
         .help("pass it to the tool through its environment, and revoke this one, which has been exposed")
 }

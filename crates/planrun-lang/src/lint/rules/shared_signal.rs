@@ -29,7 +29,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let message = format!(
             "elements that run at once all wait for `{name}`, and each signal ends only one of these waits"
         );
-        let found_here = Diagnostic::new(&codes::order::SHARED_SIGNAL, span, message)
+        let found_here = codes::order::SHARED_SIGNAL.at(span, message)
             .note("whatever it contains, it ends the wait of the first element that still waits")
             .help("let one listener receive the signal and `set` a task that the elements wait for, or ask with `input`, whose answers name the element; if any element may take any signal, allow this with a comment");
         found.push(match &each.parallel {

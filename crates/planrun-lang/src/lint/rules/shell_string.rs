@@ -3,7 +3,7 @@
 use super::Subject;
 use super::subject::StepSite;
 use crate::diag::{Diagnostic, Edit, codes};
-use crate::sema::expr::{Code, Link, LinkOp, Node, Op, Operator, Piece};
+use crate::sema::expr::{CheckedExpr, Link, LinkOp, Node, Op, Operator, Piece};
 use crate::sema::{NodeKind, Place, StepKind};
 use crate::types::{FieldLookup, Type, field};
 
@@ -37,7 +37,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                     "`{}` runs its `{name}` as code, but this string is built from values",
                     signature.path()
                 );
-                let finding = Diagnostic::new(&codes::safety::SHELL_STRING, code.span, message)
+                let finding = codes::safety::SHELL_STRING
+                    .at(code.span, message)
                     .note("a value with a quote or a semicolon in it becomes a command")
                     .help("pass the values as separate arguments, and keep the code constant");
                 found.push(finding);
@@ -47,7 +48,12 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// Reports a command that runs a string as code, such as `["sh", "-c", "… ${value} …"]`.
-fn program(subject: &Subject<'_>, site: &StepSite<'_>, argv: &Code, found: &mut Vec<Diagnostic>) {
+fn program(
+    subject: &Subject<'_>,
+    site: &StepSite<'_>,
+    argv: &CheckedExpr,
+    found: &mut Vec<Diagnostic>,
+) {
     let Op::List(words) = &argv.root.op else {
         return;
     };
@@ -66,7 +72,7 @@ fn program(subject: &Subject<'_>, site: &StepSite<'_>, argv: &Code, found: &mut 
         return;
     }
     let message = format!("`{name}` runs this string as code, but it is built from values");
-    let finding = Diagnostic::new(&codes::safety::SHELL_STRING, code.span, message)
+    let finding = codes::safety::SHELL_STRING.at(code.span, message)
         .note("a value with a quote or a semicolon in it becomes a command")
         .help("call the program directly, with one element for each word: `argv: [\"git\", \"log\", name]`");
     let plain = rest.is_empty() && !matches!(name, "python" | "python3" | "node");

@@ -25,7 +25,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         for what in suspicions(description) {
             let message = format!("the description of `{}` {what}", signature.path());
             let code = &codes::contracts::SUSPICIOUS_DESCRIPTION;
-            let finding = Diagnostic::new(code, call.span, message);
+            let finding = code.at(call.span, message);
             let show = command("tools show");
             found.push(finding.help(format!("read it with `{show}` before a model does")));
         }

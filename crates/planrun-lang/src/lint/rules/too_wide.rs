@@ -41,7 +41,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             counted(most, "call")
         );
         let fits = budget / calls;
-        let diagnostic = Diagnostic::new(&codes::order::TOO_WIDE, max.span, message)
+        let diagnostic = codes::order::TOO_WIDE.at(max.span, message)
             .note("the budget is used up before this ends")
             .help(format!("write `max {fits}` or less, or allow more: `policy {{ budget: {{ calls: {most} }} }}`"))
             .expected(format!("at most {fits}"), rounds);

@@ -38,7 +38,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let message = format!(
             "`{word}` in this `{kind}` has a cost in each round, but the plan has no budget"
         );
-        let finding = Diagnostic::new(&codes::safety::UNBOUNDED_COST, span, message)
+        let finding = codes::safety::UNBOUNDED_COST
+            .at(span, message)
             .label(outer, "repeated by this")
             .help("limit the cost of a run: `policy { budget: { calls: 50 } }`");
         found.push(finding);

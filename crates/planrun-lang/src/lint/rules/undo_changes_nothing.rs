@@ -19,7 +19,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         }
         let message = "this only reads, so it does not take the step back";
         found.push(
-            Diagnostic::new(&codes::effects::UNDO_CHANGES_NOTHING, clause, message).help(
+            codes::effects::UNDO_CHANGES_NOTHING.at(clause, message).help(
                 "call the tool that reverses the step; if this one does, declare it as `idempotent` or `effect` in its contract",
             ),
         );

@@ -40,7 +40,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             "if a later step fails, `{}` is not undone, while other steps are",
             signature.path()
         );
-        let finding = Diagnostic::new(&codes::effects::UNDO_MISSING, call.span, message)
+        let finding = codes::effects::UNDO_MISSING
+            .at(call.span, message)
             .help(format!(
                 "add `undo {inverse}(…)`: its contract names this as the inverse"
             ))

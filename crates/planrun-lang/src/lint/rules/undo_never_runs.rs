@@ -18,7 +18,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         };
         let message =
             "this never runs: steps are undone before listeners for the end of the plan fire";
-        let finding = Diagnostic::new(&codes::failure::UNDO_NEVER_RUNS, clause, message);
+        let finding = codes::failure::UNDO_NEVER_RUNS.at(clause, message);
         found.push(
             finding
                 .label(listener.span, "fires at the end of the plan")

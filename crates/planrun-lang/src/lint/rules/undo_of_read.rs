@@ -21,7 +21,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 "this step is of class `{}`: there is nothing to undo",
                 site.step.effect
             );
-            let finding = Diagnostic::new(&codes::effects::UNDO_OF_READ, clause, message)
+            let finding = codes::effects::UNDO_OF_READ.at(clause, message)
                 .help("remove the clause; if the call does change something, declare it as `effect` in its contract")
                 .unsafe_fix("remove the clause", vec![Edit::removal(clause)]);
             found.push(finding);

@@ -66,7 +66,7 @@ impl Gap {
             }
             (Self::Model(prompt, why), None) => format!("`{prompt}` cannot be answered: {why}"),
         };
-        let finding = Diagnostic::new(&codes::contracts::UNIMPLEMENTED_TOOL, span, message);
+        let finding = codes::contracts::UNIMPLEMENTED_TOOL.at(span, message);
         match self {
             Self::Tool(_) => finding.help(
                 "add the app file that implements it to `apps` in planrun.yaml, or mock it in tests",

@@ -56,7 +56,8 @@ fn undeclared(
     let span = subject.word(clause, &class);
     match nearest(&class, raised.clone()) {
         Some(near) => misspelt_class(span, message, near).available(raised),
-        None => Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, span, message)
+        None => codes::failure::UNREACHABLE_RECOVER
+            .at(span, message)
             .help("use `tool.failed` for reasons that its contract does not list")
             .available(raised),
     }
@@ -85,14 +86,11 @@ fn never(
     } else {
         format!("it can fail with {}", classes.names().join(", "))
     };
-    let finding = Diagnostic::new(
-        &codes::failure::UNREACHABLE_RECOVER,
-        subject.word(clause, &name),
-        message,
-    )
-    .note("never taken")
-    .help(help)
-    .available(classes.names());
+    let finding = codes::failure::UNREACHABLE_RECOVER
+        .at(subject.word(clause, &name), message)
+        .note("never taken")
+        .help(help)
+        .available(classes.names());
     if arm
         .patterns
         .iter()

@@ -10,7 +10,7 @@ use crate::lint::passed::{Places, PlanCall, Sinks, Visit, with_called};
 use crate::origin::{
     InputPart, Origin, Origins, Passed, Reached, Traced, gives_free_text, is_free_text,
 };
-use crate::sema::expr::{Code, Link, LinkOp, Node, Op, Operator};
+use crate::sema::expr::{CheckedExpr, Link, LinkOp, Node, Op, Operator};
 use crate::sema::{BlockId, Nesting, Node as Statement};
 use crate::types::{Effect, Signature};
 
@@ -55,7 +55,7 @@ fn finding(target: &str, value: &Node, origin: &Origin<'_>) -> Diagnostic {
     let comma = if target.ends_with(" and") { "" } else { "," };
     let message = format!("untrusted text determines the {target}{comma} which cannot be undone");
     let read = origin.read_in(value.span);
-    let mut finding = Diagnostic::new(&codes::safety::UNTRUSTED_TO_IRREVERSIBLE, read, message)
+    let mut finding = codes::safety::UNTRUSTED_TO_IRREVERSIBLE.at(read, message)
         .note(format!("free text from {}", origin.describe()))
         .help("ask for confirmation with `confirm`, or accept only known values: an enum in the tool's contract, `ensure x in […]` or `ensure x.matches(…)`");
     for (span, name) in origin.through.iter().filter(|(span, _)| *span != read) {
@@ -124,7 +124,7 @@ impl<'a> Places<'a> for Targets<'_, 'a> {
     }
 }
 
-fn is_target(signature: &Signature, name: &str, code: &Code) -> bool {
+fn is_target(signature: &Signature, name: &str, code: &CheckedExpr) -> bool {
     let mut targets = signature.target.iter();
     targets.any(|target| target.split(['.', '[']).next() == Some(name)) && is_free_text(&code.ty)
 }

@@ -28,7 +28,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         };
         for clause in site.step.clause_spans("retry") {
-            let finding = Diagnostic::new(&codes::failure::USELESS_RETRY, clause, message.clone())
+            let finding = codes::failure::USELESS_RETRY.at(clause, message.clone())
                 .help("remove the clause, or raise `attempts`: it counts all attempts, including the first")
                 .fix("remove the clause", clause, "");
             found.push(finding);

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
-use crate::sema::expr::{Code, ReadKind};
+use crate::sema::expr::{CheckedExpr, ReadKind};
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
@@ -10,7 +10,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         };
         let Some(slot) = site.node.slot else { continue };
-        let read = |block, code: &Code| {
+        let read = |block, code: &CheckedExpr| {
             let of_value = code
                 .reads
                 .iter()
@@ -38,7 +38,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let message = format!(
             "if the answer of `{name}` is lost, this can verify that it happened, but not recover its result"
         );
-        let finding = Diagnostic::new(&codes::effects::VERIFY_CANNOT_RESOLVE, verify.span, message)
+        let finding = codes::effects::VERIFY_CANNOT_RESOLVE.at(verify.span, message)
             .label(reader, format!("`{name}` is read here"))
             .help("add `gives EXPR`, which computes the value of the step from the result of the check; without it, the run waits for an answer or fails with `unknown_outcome`");
         found.push(finding);

@@ -6,7 +6,6 @@ use crate::lint::flow::Flow;
 use crate::protocol::StepState;
 use crate::sema::expr::StateTest;
 use crate::sema::{BlockId, Event, EventKind, NodeKind, StepKind, TaskId, TaskTest};
-use crate::source::Span;
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(flow) = subject.flow() else { return };
@@ -23,8 +22,9 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             "`{}` may wait forever",
             node.name.as_deref().unwrap_or("this step")
         );
-        let edit = Edit::new(Span::at(node.span.end as usize), " within 1d");
-        let diagnostic = Diagnostic::new(&codes::order::WAIT_FOREVER, event.span, message)
+        let edit = Edit::new(node.span.after(), " within 1d");
+        let diagnostic = codes::order::WAIT_FOREVER
+            .at(event.span, message)
             .note("may never happen")
             .help("limit the wait: `within 1d`; handle its expiry with `recover expired => …`")
             .unsafe_fix("add `within 1d`", vec![edit]);

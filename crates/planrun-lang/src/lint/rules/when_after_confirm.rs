@@ -20,10 +20,10 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let condition = subject.source.slice(when).to_owned();
             let between = Span::from(confirm.end..when.end);
             let edits = vec![
-                Edit::new(Span::at(confirm.start as usize), format!("{condition} ")),
+                Edit::new(confirm.before(), format!("{condition} ")),
                 Edit::removal(between),
             ];
-            let finding = Diagnostic::new(&codes::order::WHEN_AFTER_CONFIRM, when, message)
+            let finding = codes::order::WHEN_AFTER_CONFIRM.at(when, message)
                 .note("if it does not hold, nothing is called")
                 .help("to ask only in some cases, write the call twice: with `confirm` in an `if`, and without it in its `else`; otherwise write `when` before `confirm`")
                 .fix_all("write `when` before `confirm`", edits);

@@ -74,7 +74,8 @@ fn retries(
         fits + 1,
         backoff.attempts
     );
-    let mut finding = Diagnostic::new(&codes::failure::WITHIN_IMPOSSIBLE, clause, message)
+    let mut finding = codes::failure::WITHIN_IMPOSSIBLE
+        .at(clause, message)
         .note(format!(
             "attempts begin at {schedule}{more}, not counting the duration of calls"
         ))
@@ -133,16 +134,13 @@ fn polls(
         format_duration(every),
         format_duration(within)
     );
-    let mut finding = Diagnostic::new(
-        &codes::failure::WITHIN_IMPOSSIBLE,
-        until.every.span,
-        message,
-    )
-    .help("poll more often, or longer")
-    .expected(
-        format!("less than {}", format_duration(within)),
-        format_duration(every),
-    );
+    let mut finding = codes::failure::WITHIN_IMPOSSIBLE
+        .at(until.every.span, message)
+        .help("poll more often, or longer")
+        .expected(
+            format!("less than {}", format_duration(within)),
+            format_duration(every),
+        );
     if let Some(within) = site.step.clause_spans("within").next() {
         finding = finding.label(within, "the step ends here");
     }
@@ -171,7 +169,8 @@ fn body(
         format_duration(takes),
         format_duration(bound)
     );
-    let finding = Diagnostic::new(&codes::failure::WITHIN_IMPOSSIBLE, clause, message)
+    let finding = codes::failure::WITHIN_IMPOSSIBLE
+        .at(clause, message)
         .help(format!(
             "allow more than {}, or wait less",
             format_duration(takes)

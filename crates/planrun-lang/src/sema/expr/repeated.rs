@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Checker, Node};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::codes;
 use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp};
 use crate::syntax::canonical_display;
@@ -25,7 +25,8 @@ pub(super) fn same_operands(
     if is_long(first) || is_long(other) || canonical_display(first) != canonical_display(other) {
         return;
     }
-    let diagnostic = Diagnostic::new(&codes::order::SAME_OPERANDS, span, message)
+    let diagnostic = codes::order::SAME_OPERANDS
+        .at(span, message)
         .note("both sides are the same")
         .help("change one side, or remove the whole expression");
     checker.report(diagnostic);
@@ -47,7 +48,8 @@ pub(super) fn repeated_conditions<'e>(
         if first != operand.span {
             let sign = if and { "&&" } else { "||" };
             let message = format!("this condition is already part of the `{sign}`");
-            let diagnostic = Diagnostic::new(&codes::order::SAME_OPERANDS, operand.span, message)
+            let diagnostic = codes::order::SAME_OPERANDS
+                .at(operand.span, message)
                 .note("again here")
                 .label(first, "first here")
                 .help("remove one, or write the condition that was intended");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::TestChecker;
 use super::item::{Reaction, TestAnswer, TestSignal};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::codes;
 use crate::sema::finding::{listed, quoted_path, unknown_as};
 use crate::sema::plan::{
     BlockId, Call, Event, EventKind, Input, NodeKind, Plan, Step, StepKind, Target, Wait,
@@ -34,7 +34,7 @@ impl TestChecker<'_> {
         let Some((text, place)) = path_of(path) else {
             if path.kind != ast::ExprKind::Error {
                 let message = "an answer must name the step that asks: `step`, `step.confirm`, `steps[0].inner`";
-                let finding = Diagnostic::new(&codes::tests::TEST_PATH, path.span, message);
+                let finding = codes::tests::TEST_PATH.at(path.span, message);
                 self.diagnostics.push(
                     finding.help(
                         "use a number or a string as an index; without one, the answer is for every element",
@@ -112,7 +112,7 @@ impl TestChecker<'_> {
     /// Reports an outcome that only tools can have.
     fn no_answer(&mut self, span: Span, question: &Question<'_>) {
         let message = "a person answers with a value, or does not answer";
-        let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, span, message);
+        let finding = codes::tests::TEST_OUTCOME.at(span, message);
         let refusals = question.refusals();
         let refusals = refusals.iter().map(|way| format!("`fail {way}`"));
         let ways = std::iter::once("write the answer".to_owned()).chain(refusals);
@@ -123,7 +123,7 @@ impl TestChecker<'_> {
     /// Reports failure details, which only tools have.
     fn no_details(&mut self, span: Span) {
         let message = "only failures of tools have details";
-        let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, span, message);
+        let finding = codes::tests::TEST_OUTCOME.at(span, message);
         self.diagnostics
             .push(finding.help("remove them, and put the reason for the refusal in its message"));
     }
@@ -136,7 +136,7 @@ impl TestChecker<'_> {
             (Some(ErrorClass::Expired), question) if question.expires() => return class,
             (Some(ErrorClass::Expired), _) => {
                 let message = "this question never expires";
-                let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
+                let finding = codes::tests::TEST_OUTCOME.at(name.span, message);
                 let end = match question {
                     Question::Form(..) => "`within 1d`",
                     Question::Gate(_) | Question::UnknownOutcome(_) => "`expires 1d`",
@@ -149,7 +149,7 @@ impl TestChecker<'_> {
         }
         let can = question.refusals();
         let message = format!("this question cannot be answered with `{}`", name.text);
-        let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
+        let finding = codes::tests::TEST_OUTCOME.at(name.span, message);
         let otherwise = if can.is_empty() {
             "write the answer: this question cannot be refused and never expires".to_owned()
         } else {
@@ -216,7 +216,7 @@ impl TestChecker<'_> {
                     "`{task}` is a task of the called plan `{}`, and nothing outside moves such a task",
                     owner.name
                 );
-                let finding = Diagnostic::new(&codes::tests::TEST_PATH, span, message);
+                let finding = codes::tests::TEST_PATH.at(span, message);
                 let help = format!("move it in a test of `{}`", owner.name);
                 self.diagnostics.push(finding.help(help));
                 return None;

@@ -11,7 +11,7 @@ use super::mock::called;
 use super::scope::binding;
 use crate::diag::{Diagnostic, codes};
 use crate::protocol::{RunState, StepState};
-use crate::sema::expr::{Checker, Code};
+use crate::sema::expr::{CheckedExpr, Checker};
 use crate::sema::finding::{quoted_path, unknown, unknown_as};
 use crate::sema::plan::Plan;
 use crate::sema::shared::Namespace;
@@ -295,7 +295,7 @@ impl OutcomeScope {
                 } else {
                     "namespace.tool"
                 };
-                let finding = Diagnostic::new(&codes::types::NO_OVERLOAD, span, message);
+                let finding = codes::types::NO_OVERLOAD.at(span, message);
                 Err(Box::new(
                     finding.help(format!("write `{name}({form})`, or names of steps")),
                 ))
@@ -334,7 +334,7 @@ impl OutcomeScope {
         let code = &codes::tests::TEST_PATH;
         if written.is_empty() {
             let message = "expected the name of a tool or a step";
-            let finding = Diagnostic::new(code, expression.span, message);
+            let finding = code.at(expression.span, message);
             return Err(Box::new(
                 finding
                     .help("write `namespace.tool`, or the name of a step")
@@ -380,7 +380,7 @@ fn comparison(part: &ast::Expr, scope: &OutcomeScope) -> Comparison {
         },
         _ => None,
     };
-    let condition: Code = code(part);
+    let condition: CheckedExpr = code(part);
     Comparison {
         span: part.span,
         condition,

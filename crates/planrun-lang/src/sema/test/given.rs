@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::TestChecker;
 use super::item::{Row, Test};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::codes;
 use crate::sema::finding::{listed, unknown};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -72,7 +72,7 @@ impl TestChecker<'_> {
 
     fn no_row(&mut self, expression: &ast::Expr) {
         let message = "the inputs of a test must be an object with the plan's parameters as fields, or a list of such objects";
-        let finding = Diagnostic::new(&codes::types::NOT_AN_OBJECT, expression.span, message);
+        let finding = codes::types::NOT_AN_OBJECT.at(expression.span, message);
         self.diagnostics
             .push(finding.help("write `given { name: value }`"));
     }
@@ -92,7 +92,7 @@ impl TestChecker<'_> {
                     continue;
                 }
                 let message = format!("the input `{}` is given by two tables", name.text);
-                let finding = Diagnostic::new(&codes::text::DUPLICATE_FIELD, name.span, message);
+                let finding = codes::text::DUPLICATE_FIELD.at(name.span, message);
                 let help = "give it in one of them: each row of one table is combined with each row of the other";
                 self.diagnostics
                     .push(finding.label(place, "first given here").help(help));
@@ -154,7 +154,7 @@ impl TestChecker<'_> {
             "add `given {{ {} }}`",
             additions.collect::<Vec<_>>().join(", ")
         );
-        let finding = Diagnostic::new(&codes::types::MISSING_ARGUMENT, test.name.span, message);
+        let finding = codes::types::MISSING_ARGUMENT.at(test.name.span, message);
         self.diagnostics.push(finding.help(help).available(names));
     }
 }

@@ -6,20 +6,14 @@ use std::time::Duration;
 use super::TestChecker;
 use super::item::{Mock, MockReaction, Reaction};
 use super::scope::Slots;
-use crate::diag::{Diagnostic, codes};
-use crate::sema::expr::{Checker, Code, Expectation};
+use crate::diag::codes;
+use crate::sema::expr::{CheckedExpr, Checker, Expectation};
 use crate::sema::finding::{unknown, unknown_meant};
 use crate::sema::plan::Plan;
 use crate::sema::shared::Namespace;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Auth, Denied, ErrorClass, Signature, Transient, Type, Validation, encode};
-
-/// The tool that a `mock` names.
-enum Named {
-    Every,
-    Tool(Arc<Signature>),
-}
 
 impl TestChecker<'_> {
     pub(super) fn mock(
@@ -29,18 +23,15 @@ impl TestChecker<'_> {
         arguments: Option<&[ast::Argument]>,
         outcomes: &[ast::MockOutcome],
     ) -> Option<Mock> {
-        let signature = match self.named(target)? {
-            Named::Every => None,
-            Named::Tool(signature) => Some(signature),
+        // `None` is every tool.
+        let signature = match target {
+            ast::MockTarget::Tool { namespace, tool } => {
+                let signature = self.tool(namespace, tool)?;
+                self.check_called(&signature, tool.span);
+                Some(signature)
+            }
+            ast::MockTarget::Every => None,
         };
-        if let (Some(signature), ast::MockTarget::Tool { tool, .. }) = (&signature, target)
-            && !calls(self.plan, signature)
-        {
-            let message = format!("`{}` never calls `{}`", self.plan.name, signature.path());
-            let finding = Diagnostic::new(&codes::tests::UNUSED_MOCK, tool.span, message);
-            self.diagnostics
-                .push(finding.help("remove it, or mock the tool that the plan calls"));
-        }
         let arguments = arguments.unwrap_or_default();
         let arguments = signature
             .as_ref()
@@ -84,12 +75,13 @@ impl TestChecker<'_> {
             .unwrap_or_default()
     }
 
-    /// Returns the tools that a `mock` replaces; `None` if the name is unknown, which has been reported.
-    fn named(&mut self, target: &ast::MockTarget) -> Option<Named> {
-        let ast::MockTarget::Tool { namespace, tool } = target else {
-            return Some(Named::Every);
-        };
-        self.tool(namespace, tool).map(Named::Tool)
+    fn check_called(&mut self, signature: &Signature, tool: Span) {
+        if !calls(self.plan, signature) {
+            let message = format!("`{}` never calls `{}`", self.plan.name, signature.path());
+            let finding = codes::tests::UNUSED_MOCK.at(tool, message);
+            self.diagnostics
+                .push(finding.help("remove it, or mock the tool that the plan calls"));
+        }
     }
 
     pub(super) fn tool(
@@ -115,11 +107,7 @@ impl TestChecker<'_> {
             }
             Some(Namespace::Plans(_)) => {
                 let message = "a plan is not a tool: it runs in the test, and the tools that it calls are mocked";
-                let finding = Diagnostic::new(
-                    &codes::names::UNKNOWN_TOOL,
-                    namespace.span.to(tool.span),
-                    message,
-                );
+                let finding = codes::names::UNKNOWN_TOOL.at(namespace.span.to(tool.span), message);
                 self.diagnostics
                     .push(finding.help("mock the tools that this plan calls"));
                 None
@@ -206,13 +194,12 @@ impl TestChecker<'_> {
         &mut self,
         signature: &Signature,
         arguments: &[ast::Argument],
-    ) -> Vec<(Arc<str>, Code)> {
+    ) -> Vec<(Arc<str>, CheckedExpr)> {
         let mut checked = Vec::new();
         for argument in arguments {
             let Some(name) = &argument.name else {
                 let message = format!("`{}` takes its arguments by name", signature.path());
-                let finding =
-                    Diagnostic::new(&codes::text::POSITIONAL_ARGUMENT, argument.span, message);
+                let finding = codes::text::POSITIONAL_ARGUMENT.at(argument.span, message);
                 self.diagnostics.push(finding.help("write `name: value`"));
                 continue;
             };
@@ -250,7 +237,7 @@ impl TestChecker<'_> {
             ast::MockOutcomeKind::Value(value) => {
                 let Some(signature) = signature else {
                     let message = "one value cannot be the result of every tool";
-                    let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, value.span, message);
+                    let finding = codes::tests::TEST_OUTCOME.at(value.span, message);
                     self.diagnostics
                         .push(finding.help("write `mock _ => generated`"));
                     return None;
@@ -281,7 +268,7 @@ impl TestChecker<'_> {
     }
 
     /// Checks a result against the declared type, and against the rest of the contract if it is constant.
-    fn result(&mut self, signature: &Signature, value: &ast::Expr) -> Code {
+    fn result(&mut self, signature: &Signature, value: &ast::Expr) -> CheckedExpr {
         let names = signature.parameters.iter().map(|parameter| {
             let ty = if parameter.required {
                 parameter.ty.clone()
@@ -313,7 +300,7 @@ impl TestChecker<'_> {
                 "the result of `{}` breaks the tool's contract: {violation}",
                 signature.path()
             );
-            let finding = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, value.span, message);
+            let finding = codes::types::SCHEMA_VIOLATION.at(value.span, message);
             self.diagnostics.push(finding.help(
                 "change it to a value that the contract allows; the tool can never return this",
             ));
@@ -375,7 +362,7 @@ impl TestChecker<'_> {
         let can = raisable(signature);
         let can = can.iter().map(ToString::to_string).collect::<Vec<_>>();
         let names = can.iter().map(String::as_str).collect::<Vec<_>>();
-        let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
+        let finding = codes::tests::TEST_OUTCOME.at(name.span, message);
         let otherwise = "write a class with which it can fail";
         let finding = finding.suggest(&name.text, names.iter().copied(), otherwise);
         self.diagnostics.push(finding.available(names));

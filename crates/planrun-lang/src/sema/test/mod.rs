@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::expr::{Checker, Code, Expectation};
-use super::finding::{duplicate_name, quoted, unknown, unknown_meant};
+use super::expr::{CheckedExpr, Checker, Expectation};
+use super::finding::{duplicate_name, unknown, unknown_meant};
 use super::plan::Plan;
 use super::scope::NoNames;
 use super::shared::{Namespace, Shared};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 use crate::types::Type;
 use crate::value::{Value, saturating_duration};
 
@@ -146,7 +146,7 @@ impl TestChecker<'_> {
 
     /// Reports a statement that a test may have once.
     fn twice(&mut self, span: Span, first: Span, message: &str, help: &str) {
-        let finding = Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, span, message);
+        let finding = codes::text::DUPLICATE_CLAUSE.at(span, message);
         self.diagnostics
             .push(finding.label(first, "first here").help(help));
     }
@@ -196,7 +196,7 @@ impl TestChecker<'_> {
         expression: &ast::Expr,
         ty: &Type,
         what: &dyn std::fmt::Display,
-    ) -> Code {
+    ) -> CheckedExpr {
         Checker::new(&NoNames, self.diagnostics).check_against(
             expression,
             ty,
@@ -212,8 +212,7 @@ impl TestChecker<'_> {
             if *nanos < 0 {
                 let message = format!("{what} is negative");
                 let code = &codes::tests::TEST_OUTCOME;
-                self.diagnostics
-                    .push(Diagnostic::new(code, expression.span, message));
+                self.diagnostics.push(code.at(expression.span, message));
             }
             return saturating_duration(*nanos);
         }
@@ -235,7 +234,7 @@ impl TestChecker<'_> {
                 "`times` must be at least 1 and at most {}, but this is {times}",
                 u32::MAX
             );
-            let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, expression.span, message);
+            let finding = codes::tests::TEST_OUTCOME.at(expression.span, message);
             self.diagnostics
                 .push(finding.help("remove an outcome that never occurs"));
         }
@@ -245,7 +244,7 @@ impl TestChecker<'_> {
     fn must_be_known(&mut self, before: usize, span: Span, what: &str) {
         if self.diagnostics.len() == before {
             let message = format!("{what} must be known before the test runs");
-            let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, span, message);
+            let finding = codes::tests::TEST_OUTCOME.at(span, message);
             self.diagnostics
                 .push(finding.help("write the value itself"));
         }
@@ -317,9 +316,9 @@ fn elsewhere(test: &ast::Test, shared: &Shared<'_>) -> Option<Diagnostic> {
         Namespace::Tools(_) | Namespace::Unresolved => false,
     };
     let (file, _) = shared.namespaces.iter().find(|(_, of)| has_plan(of))?;
-    let path = format!("{}.{}", quoted(file), quoted(&name.text));
+    let path = format!("{}.{}", canonical_name(file), canonical_name(&name.text));
     let message = format!("there is no plan `{}` in this file", name.text);
-    let finding = Diagnostic::new(&codes::names::UNKNOWN_PLAN, name.span, message);
+    let finding = codes::names::UNKNOWN_PLAN.at(name.span, message);
     Some(
         finding
             .help(format!("write `{path}`"))

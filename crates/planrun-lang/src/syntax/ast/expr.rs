@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Name, Text};
 use crate::source::Span;
+use crate::words;
 
 /// An expression. Parentheses leave no node: the span of a parenthesized expression is that of the text inside them.
 #[derive(Debug, Clone, PartialEq)]
@@ -257,22 +258,24 @@ pub struct ChainLink {
     pub operand: Expr,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BinaryOp {
-    Or,
-    And,
-    Equal,
-    NotEqual,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    In,
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Remainder,
+words! {
+    /// A binary operator, by its text in plans.
+    BinaryOp {
+        Or = "||",
+        And = "&&",
+        Equal = "==",
+        NotEqual = "!=",
+        Less = "<",
+        LessEqual = "<=",
+        Greater = ">",
+        GreaterEqual = ">=",
+        In = "in",
+        Add = "+",
+        Subtract = "-",
+        Multiply = "*",
+        Divide = "/",
+        Remainder = "%",
+    }
 }
 
 /// One arm of a `match` expression.

@@ -126,7 +126,7 @@ fn shorthand(context: &Context<'_>) -> Option<Hint> {
     if let Some((path, span)) = path_before(context) {
         let message = format!("the entry `{path}` has no key");
         let hint = Hint::new(span, message, format!("write `{key}: {path}`"));
-        let edit = replace(Span::at(span.start as usize), &format!("{key}: "));
+        let edit = replace(span.before(), &format!("{key}: "));
         return Some(hint.certainly(vec![edit]));
     }
     let hint = Hint::new(name.span(), message, format!("write `{key}: {key}`"));

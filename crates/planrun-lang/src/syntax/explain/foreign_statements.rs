@@ -27,7 +27,7 @@ pub(super) fn parameters(context: &Context<'_>) -> Option<Hint> {
         format!("the {what} of a {first} are missing: they are in parentheses after its name"),
         format!("write `()` after `{}` if it has none", context.slice(name)),
     );
-    Some(hint.certainly(vec![Edit::new(Span::at(name.end as usize), "()")]))
+    Some(hint.certainly(vec![Edit::new(name.span().after(), "()")]))
 }
 
 /// `step x = sleep 5s`: a word that begins a statement elsewhere, and a value after it.

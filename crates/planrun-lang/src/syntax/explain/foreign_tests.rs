@@ -49,10 +49,7 @@ fn used_file(context: &Context<'_>) -> Option<Hint> {
         "the plans of another file are used under a name",
         format!("write `as {name}` after the file"),
     );
-    Some(hint.certainly(vec![Edit::new(
-        Span::at(file.end as usize),
-        format!(" as {name}"),
-    )]))
+    Some(hint.certainly(vec![Edit::new(file.span().after(), format!(" as {name}"))]))
 }
 
 /// `given customer = "Ada"`
@@ -69,7 +66,7 @@ fn given(context: &Context<'_>) -> Option<Hint> {
     );
     let end = context.damage.span.end as usize;
     Some(hint.certainly(vec![
-        Edit::new(Span::at(name.start as usize), "{ "),
+        Edit::new(name.span().before(), "{ "),
         replace(Span::from(name.end..mark.end), ":"),
         Edit::new(Span::at(end), " }"),
     ]))

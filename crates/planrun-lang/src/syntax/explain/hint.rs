@@ -57,8 +57,9 @@ impl Hint {
 
     /// Returns the diagnostic. Edits are omitted if the text would still not parse after them.
     pub fn finding(self, context: &Context<'_>) -> Diagnostic {
-        let diagnostic =
-            Diagnostic::new(&codes::UNEXPECTED_TOKEN, self.span, self.message).help(&self.help);
+        let diagnostic = codes::UNEXPECTED_TOKEN
+            .at(self.span, self.message)
+            .help(&self.help);
         if self.edits.is_empty() || !context.reads_with(self.above, &self.edits) {
             return diagnostic;
         }

@@ -5,7 +5,6 @@ use super::context::Context;
 use super::hint::Hint;
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit, foreign, misspelt};
-use crate::source::Span;
 use crate::syntax::lower::DamageKind;
 use crate::syntax::scan::{ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS, clause_words, is_clause_word};
 
@@ -14,7 +13,11 @@ pub(super) fn first_word(context: &Context<'_>) -> Option<Diagnostic> {
     let word = context.first_text();
     let span = context.first_span();
     let misplaced = |message: String, help: &str| {
-        Some(Diagnostic::new(&codes::MISPLACED_STATEMENT, span, message).help(help.to_owned()))
+        Some(
+            codes::MISPLACED_STATEMENT
+                .at(span, message)
+                .help(help.to_owned()),
+        )
     };
     let kind = context.damage.kind;
     match kind {
@@ -75,7 +78,7 @@ fn unknown_word(context: &Context<'_>, words: &[&'static str], what: &str) -> Op
             word.chars().take(24).collect::<String>()
         ),
     };
-    let diagnostic = Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).available(words);
+    let diagnostic = codes::UNEXPECTED_TOKEN.at(span, message).available(words);
     if word == "else" {
         return Some(diagnostic.help("put `else` after the `}` of an `if`"));
     }
@@ -145,7 +148,7 @@ fn foreign_word(
 /// Returns a hint for a tool call without a `step`, or a value without a `let`.
 fn bare(context: &Context<'_>) -> Option<Hint> {
     let (word, span) = (context.first_text(), context.first_span());
-    let add = |text: String| vec![Edit::new(Span::at(span.start as usize), text)];
+    let add = |text: String| vec![Edit::new(span.before(), text)];
     if let Some(tool) = context.bare_call() {
         let name = if context.is_taken(tool) || crate::syntax::is_reserved(tool) {
             format!("{tool}_done")

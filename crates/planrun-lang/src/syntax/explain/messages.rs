@@ -10,21 +10,15 @@ use crate::syntax::scan::TokenKind;
 
 /// Returns the diagnostic for one damaged text.
 pub(super) fn diagnostic(context: &Context<'_>) -> Diagnostic {
-    let first = if context.damage.kind == DamageKind::Clause {
-        None
-    } else {
-        hints::first_word(context)
-    };
-    let known_start = first.is_none();
-    if let Some(diagnostic) = first {
-        return diagnostic;
-    }
-    if let Some(diagnostic) = foreign::foreign_syntax(context).filter(|_| known_start) {
+    let is_clause = context.damage.kind == DamageKind::Clause;
+    let first = (!is_clause).then(|| hints::first_word(context)).flatten();
+    if let Some(diagnostic) = first.or_else(|| foreign::foreign_syntax(context)) {
         return diagnostic;
     }
     let (message, help) = words(context);
-    let diagnostic =
-        Diagnostic::new(&codes::UNEXPECTED_TOKEN, context.found_span(), message).help(help);
+    let diagnostic = codes::UNEXPECTED_TOKEN
+        .at(context.found_span(), message)
+        .help(help);
     match expectation(context) {
         Some(expected) => diagnostic.expected(expected, context.found_name()),
         None => diagnostic,

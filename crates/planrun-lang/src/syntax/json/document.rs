@@ -33,7 +33,7 @@ pub(super) fn value(text: &str) -> Result<Value<'_>, Box<Diagnostic>> {
     if text.starts_with(BYTE_ORDER_MARK) {
         let span = Span::new(0, BYTE_ORDER_MARK.len_utf8());
         let message = "the file begins with a byte order mark, which JSON does not allow";
-        let found = Diagnostic::new(&codes::BAD_JSON, span, message);
+        let found = codes::BAD_JSON.at(span, message);
         return Err(Box::new(
             found.help("save it as UTF-8 without a byte order mark"),
         ));
@@ -44,12 +44,12 @@ pub(super) fn value(text: &str) -> Result<Value<'_>, Box<Diagnostic>> {
     match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
         Ok(parsed) => parsed.value.ok_or_else(|| {
             Box::new(
-                Diagnostic::new(
-                    &codes::BAD_JSON,
-                    Span::at(0),
-                    "the file is empty, but a plan must be a JSON object",
-                )
-                .help("write at least `{ \"items\": [] }`"),
+                codes::BAD_JSON
+                    .at(
+                        Span::at(0),
+                        "the file is empty, but a plan must be a JSON object",
+                    )
+                    .help("write at least `{ \"items\": [] }`"),
             )
         }),
         Err(error) => Err(Box::new(finding(text, &error))),
@@ -98,7 +98,7 @@ fn control_in_string(text: &str) -> Option<Diagnostic> {
                 };
                 let span = Span::new(at, at + 1);
                 let message = format!("{found} is not allowed inside a JSON string");
-                let finding = Diagnostic::new(&codes::BAD_JSON, span, message);
+                let finding = codes::BAD_JSON.at(span, message);
                 let help = format!("close the string on the same line, or write `{written}`");
                 return Some(finding.help(help));
             }
@@ -113,15 +113,12 @@ fn finding(text: &str, error: &ParseError) -> Diagnostic {
     let span =
         crate::syntax::lower::within(text, Span::new(range.start, range.end.max(range.start)));
     if matches!(error.kind(), ParseErrorKind::NestingDepthExceeded) {
-        return Diagnostic::new(
-            &codes::TOO_DEEP,
-            Span::at(range.start),
-            "the file is nested too deeply",
-        )
-        .help("split the plan into several that call each other");
+        return codes::TOO_DEEP
+            .at(Span::at(range.start), "the file is nested too deeply")
+            .help("split the plan into several that call each other");
     }
     let (message, help) = words(error.kind());
-    Diagnostic::new(&codes::BAD_JSON, span, message).help(help)
+    codes::BAD_JSON.at(span, message).help(help)
 }
 
 fn words(kind: &ParseErrorKind) -> (&'static str, &'static str) {

@@ -15,7 +15,6 @@ use super::strings::Extract;
 use super::trees::{Keyed, Kinds, write_action};
 use super::type_names::type_text;
 use super::values::{begins_with_text, read_expression, read_part};
-use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
@@ -80,7 +79,7 @@ impl KeyValue for Expr {
         }
         if matches!(under.key.slot, Slot::Message) && !begins_with_text(&read) {
             let message = format!("{} must begin with text", under.called());
-            let finding = Diagnostic::new(&codes::JSON_SHAPE, read.span, message);
+            let finding = codes::JSON_SHAPE.at(read.span, message);
             reader.report(finding.help("write {\"text\": \"…\"}, with `${…}` around values"));
             return Some(missing(read.span));
         }
@@ -245,7 +244,7 @@ impl KeyValue for TypeExpr {
             return Some(ty);
         }
         let message = format!("{} must be an inline object type", under.called());
-        let finding = Diagnostic::new(&codes::JSON_SHAPE, ty.span, message);
+        let finding = codes::JSON_SHAPE.at(ty.span, message);
         reader.report(finding.help("write its fields, such as { emp_id: string }"));
         Some(Self::missing(ty.span))
     }
@@ -315,7 +314,7 @@ impl KeyValue for Block {
         let whole = span(value);
         if reader.blocks >= MAX_BLOCKS {
             let message = format!("bodies can be nested at most {MAX_BLOCKS} deep");
-            let finding = Diagnostic::new(&codes::TOO_DEEP, opening(whole), message);
+            let finding = codes::TOO_DEEP.at(opening(whole), message);
             reader.report(finding.help("split the plan into several that call each other"));
             return Some(Self {
                 span: whole,

@@ -233,7 +233,8 @@ impl Encoder {
     fn refuse(&mut self, span: Span, message: &str) {
         let finding = || {
             Box::new(
-                Diagnostic::new(&codes::JSON_SHAPE, span, message)
+                codes::JSON_SHAPE
+                    .at(span, message)
                     .help("fix the syntax errors first"),
             )
         };

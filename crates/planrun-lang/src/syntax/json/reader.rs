@@ -7,7 +7,7 @@ use jsonc_parser::ast::{Object, ObjectPropName, Value};
 use super::document::span;
 use super::shapes::{Choice, Key, Shape, Slot, Under, Word};
 use super::strings::{Extract, content};
-use crate::characters::is_invisible;
+use crate::characters::{is_invisible, is_plain_word};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
@@ -88,7 +88,7 @@ impl<'t> Reader<'t> {
         else {
             let place = opening(span(object));
             let message = format!("{} requires the key `kind`", choice.called());
-            let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
+            let finding = codes::JSON_SHAPE.at(place, message).available(kinds());
             self.report(finding.help(format!(
                 "write `\"kind\": \"{}\"`",
                 kinds().next().unwrap_or("")
@@ -108,7 +108,7 @@ impl<'t> Reader<'t> {
             kind.value,
             bare(choice.called())
         );
-        let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
+        let finding = codes::JSON_SHAPE.at(place, message).available(kinds());
         self.report(finding.suggest(&kind.value, kinds(), "use one of the available kinds"));
         None
     }
@@ -163,7 +163,7 @@ impl<'t> Reader<'t> {
                 && list.elements.is_empty()
             {
                 let message = format!("`{}` of {} must not be empty", key.name, shape.called);
-                let finding = Diagnostic::new(&codes::JSON_SHAPE, opening(span(list)), message);
+                let finding = codes::JSON_SHAPE.at(opening(span(list)), message);
                 self.report(finding.help("add an element, or remove the object"));
             }
         }
@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
     fn unknown_key(&mut self, name: &str, place: Span, shape: &Shape) {
         let names = || shape.all_keys().map(|key| key.name);
         let message = format!("{} has no key `{name}`", shape.called);
-        let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(names());
+        let finding = codes::JSON_SHAPE.at(place, message).available(names());
         let otherwise = "remove it; `planrun schema` lists the valid keys";
         self.report(finding.suggest(name, names(), otherwise));
     }
@@ -204,7 +204,7 @@ impl<'t> Reader<'t> {
                 format!("add `\"{}\"`: {}", key.name, expected_value(key.slot)),
             ),
         };
-        self.report(Diagnostic::new(&codes::JSON_SHAPE, place, message).help(help));
+        self.report(codes::JSON_SHAPE.at(place, message).help(help));
     }
 
     pub fn report(&mut self, finding: Diagnostic) {
@@ -214,13 +214,10 @@ impl<'t> Reader<'t> {
     /// Reports a key that occurs twice in an object.
     pub fn repeated(&mut self, name: &str, place: Span, first: Span) {
         self.report(
-            Diagnostic::new(
-                &codes::DUPLICATE_FIELD,
-                place,
-                format!("the key `{name}` is given twice"),
-            )
-            .label(first, "first given here")
-            .help(format!("keep one `{name}`")),
+            codes::DUPLICATE_FIELD
+                .at(place, format!("the key `{name}` is given twice"))
+                .label(first, "first given here")
+                .help(format!("keep one `{name}`")),
         );
     }
 
@@ -236,7 +233,8 @@ impl<'t> Reader<'t> {
         };
         let help = format!("write {expected}");
         self.report(
-            Diagnostic::new(&codes::JSON_SHAPE, place, message)
+            codes::JSON_SHAPE
+                .at(place, message)
                 .expected(expected, found)
                 .help(help),
         );
@@ -268,7 +266,7 @@ impl<'t> Reader<'t> {
             return Some(Name::new(text, place));
         }
         let message = format!("{what} must be {expected}, but `{text}` is not");
-        let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(word.known());
+        let finding = codes::JSON_SHAPE.at(place, message).available(word.known());
         let known = word.known().iter().copied();
         self.report(finding.suggest(&text, known, format!("write {expected}")));
         None
@@ -327,13 +325,7 @@ pub(super) fn is_name(text: &str) -> bool {
 
 /// Returns true if the text consists of plain words separated by the mark.
 fn parted(text: &str, mark: char) -> bool {
-    text.split(mark).all(|word| {
-        let mut characters = word.chars();
-        characters
-            .next()
-            .is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c))
-            && characters.all(unicode_ident::is_xid_continue)
-    })
+    text.split(mark).all(is_plain_word)
 }
 
 /// Returns the words after the article.

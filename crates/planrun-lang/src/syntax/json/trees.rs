@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::print::{Encoder, Head, Object, dotted, tool_call};
 use super::reader::{Fields, Reader, missing, opening};
 use super::shapes::{CLAUSES, Choice, Shape};
-use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
@@ -470,7 +469,8 @@ pub(super) fn check_item(reader: &mut Reader<'_>, item: &ItemKind, fields: &Fiel
         ItemKind::Plan(plan) if plan.body.statements.is_empty() && fields.get("body").is_some() => {
             let message = format!("plan `{}` does nothing", plan.name.text);
             reader.report(
-                Diagnostic::new(&codes::EMPTY_PLAN, plan.name.span, message)
+                codes::EMPTY_PLAN
+                    .at(plan.name.span, message)
                     .label(opening(plan.body.span), "its body is empty")
                     .help("write its steps into `body`, or remove the plan"),
             );

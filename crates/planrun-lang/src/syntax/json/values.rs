@@ -9,7 +9,6 @@ use super::reader::{Fields, Reader, is_name, key_of, missing, name_span, nameles
 use super::relocate::Relocate;
 use super::shapes::CALL;
 use super::strings::{Extract, content};
-use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast::{
@@ -89,7 +88,7 @@ impl Reader<'_> {
             "`{}` is not the name of a tool: its namespace or its name is missing",
             extract.text
         );
-        let finding = Diagnostic::new(&codes::JSON_SHAPE, content(span(string)), message);
+        let finding = codes::JSON_SHAPE.at(content(span(string)), message);
         self.report(
             finding
                 .help("write the namespace and the name separated by a dot, such as `mail.send`"),
@@ -133,7 +132,7 @@ pub(super) fn read_expression(
     if depth > MAX_VALUE_DEPTH {
         let message =
             format!("lists and objects in a value can be nested at most {MAX_VALUE_DEPTH} deep");
-        let finding = Diagnostic::new(&codes::TOO_DEEP, opening(place), message);
+        let finding = codes::TOO_DEEP.at(opening(place), message);
         reader.report(finding.help("write the inner part as an expression in a string"));
         return missing(place);
     }
@@ -202,7 +201,7 @@ fn named_members<'v>(
             members.push((Name::new(Arc::from(text), place), &property.value));
         } else {
             let message = format!("the key `{text}` is not a valid name");
-            let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message);
+            let finding = codes::JSON_SHAPE.at(place, message);
             reader.report(finding.help("write the object as an expression in a string"));
         }
     }

@@ -5,8 +5,8 @@ use super::statements::next_block;
 use super::steps::{lower_arm_body, lower_ask};
 use super::type_expressions::next_type;
 use super::{Children, DamageKind, Lowering, Node, missing, name};
+use crate::diag::Edit;
 use crate::diag::codes::text as codes;
-use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 use crate::syntax::ast::{
     CLAUSE_WORDS, Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, Probe, TypeExpr, Undo,
@@ -186,13 +186,10 @@ fn fill(cx: &mut Lowering<'_>, slot: &mut Option<Box<Expr>>, mut parts: Children
 
 fn repeated_clause(cx: &mut Lowering<'_>, word: &str, place: Span, first: Span) {
     let same = cx.text.get(place.range()) == cx.text.get(first.range());
-    let diagnostic = Diagnostic::new(
-        &codes::DUPLICATE_CLAUSE,
-        place,
-        format!("clause `{word}` is written twice"),
-    )
-    .label(first, "first written here")
-    .help("keep one of the two");
+    let diagnostic = codes::DUPLICATE_CLAUSE
+        .at(place, format!("clause `{word}` is written twice"))
+        .label(first, "first written here")
+        .help("keep one of the two");
     let edits = vec![Edit::removal(place)];
     cx.report(if same {
         diagnostic.fix_all("remove the repeated clause", edits)

@@ -10,7 +10,6 @@ use super::numbers::lower_number;
 use super::patterns::lower_match_expression;
 use super::texts::{TextValue, lower_text_value};
 use super::{Children, Lowering, Node, missing, name, unquoted};
-use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
@@ -18,6 +17,7 @@ use crate::syntax::ast::{
     Text, UnaryOp,
 };
 use crate::syntax::grammar::parse::Rule;
+use crate::syntax::precedence::{Level, operator_level};
 
 /// An operand with its extent, which includes parentheses around it.
 struct Operand {
@@ -36,11 +36,8 @@ impl Operand {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operator {
-    Binary(BinaryOp),
-    Coalesce,
-}
+/// An operator between two operands; `None` is `??`.
+type Operator = Option<BinaryOp>;
 
 /// The operands and operators of one flat list, consumed by [`fold`].
 struct Terms {
@@ -90,12 +87,12 @@ fn lower_binary(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Operand {
     }
     let (mut operands, mut operators) = (vec![first], Vec::new());
     while let Some(node) = items.take(Rule::operator) {
-        operators.push((operator(node.text()), cx.span(&node)));
+        operators.push((BinaryOp::find(node.text()), cx.span(&node)));
         operands.push(lower_operand(cx, items));
     }
     let end = operands.last().map_or(0, |operand| operand.extent.end);
     fold(
-        0,
+        Level::Or,
         &mut Terms {
             operands: operands.into_iter(),
             operators: operators.into_iter().peekable(),
@@ -273,25 +270,20 @@ pub(super) fn lower_plain_text(cx: &mut Lowering<'_>, node: Option<Node<'_>>) ->
     let text = match lower_text_value(cx, node) {
         TextValue::Text(text) => text,
         TextValue::Error => Arc::from(""),
-        TextValue::Bytes(_) => not_plain(
-            cx,
-            span,
-            "bytes are not allowed here",
-            "remove the `b` before the quotes",
-        ),
-        TextValue::Template(_) => not_plain(
-            cx,
-            span,
-            "this string must be constant",
-            "write a string without `${`",
-        ),
+        TextValue::Bytes(_) => {
+            cx.report(
+                codes::UNEXPECTED_TOKEN
+                    .at(span, "bytes are not allowed here")
+                    .help("remove the `b` before the quotes"),
+            );
+            Arc::from("")
+        }
+        TextValue::Template(_) => {
+            cx.not_constant(span);
+            Arc::from("")
+        }
     };
     Text { text, span }
-}
-
-fn not_plain(cx: &mut Lowering<'_>, span: Span, message: &str, help: &str) -> Arc<str> {
-    cx.report(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help(help));
-    Arc::from("")
 }
 
 /// Lowers the arguments of a `call_arguments` node.
@@ -395,23 +387,23 @@ fn field_name(key: &EntryKey) -> Option<Name> {
     }
 }
 
-/// Joins the terms of one precedence level and all tighter ones; level 0 is the loosest.
-fn fold(level: u8, terms: &mut Terms) -> Operand {
-    if level > TIGHTEST {
+/// Joins the terms of one precedence level and all tighter ones.
+fn fold(level: Level, terms: &mut Terms) -> Operand {
+    if level == Level::Unary {
         let end = terms.end as usize;
         return terms
             .operands
             .next()
             .unwrap_or_else(|| Operand::of(missing(Span::at(end)), Span::at(end)));
     }
-    let first = fold(level + 1, terms);
+    let first = fold(level.tighter(), terms);
     let mut extent = first.extent;
     let mut rest = Vec::new();
     while let Some((operator, operator_span)) = terms
         .operators
-        .next_if(|(operator, _)| precedence(*operator) == level)
+        .next_if(|(operator, _)| operator.map_or(Level::Coalesce, operator_level) == level)
     {
-        let operand = fold(level + 1, terms);
+        let operand = fold(level.tighter(), terms);
         extent = extent.to(operand.extent);
         rest.push((operator, operator_span, operand.expr));
     }
@@ -427,12 +419,12 @@ fn chain(first: Expr, rest: Vec<(Operator, Span, Expr)>) -> ExprKind {
     let mut alternatives = Vec::new();
     for (operator, operator_span, operand) in rest {
         match operator {
-            Operator::Binary(operator) => links.push(ChainLink {
+            Some(operator) => links.push(ChainLink {
                 operator,
                 operator_span,
                 operand,
             }),
-            Operator::Coalesce => alternatives.push(operand),
+            None => alternatives.push(operand),
         }
     }
     if alternatives.is_empty() {
@@ -443,46 +435,4 @@ fn chain(first: Expr, rest: Vec<(Operator, Span, Expr)>) -> ExprKind {
     }
     alternatives.insert(0, first);
     ExprKind::Coalesce(alternatives)
-}
-
-const TIGHTEST: u8 = 5;
-
-/// Returns the precedence level, from 0, the loosest, to [`TIGHTEST`].
-fn precedence(operator: Operator) -> u8 {
-    match operator {
-        Operator::Binary(BinaryOp::Or) => 0,
-        Operator::Binary(BinaryOp::And) => 1,
-        Operator::Binary(
-            BinaryOp::Equal
-            | BinaryOp::NotEqual
-            | BinaryOp::Less
-            | BinaryOp::LessEqual
-            | BinaryOp::Greater
-            | BinaryOp::GreaterEqual
-            | BinaryOp::In,
-        ) => 2,
-        Operator::Coalesce => 3,
-        Operator::Binary(BinaryOp::Add | BinaryOp::Subtract) => 4,
-        Operator::Binary(BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder) => TIGHTEST,
-    }
-}
-
-fn operator(text: &str) -> Operator {
-    Operator::Binary(match text {
-        "||" => BinaryOp::Or,
-        "&&" => BinaryOp::And,
-        "==" => BinaryOp::Equal,
-        "!=" => BinaryOp::NotEqual,
-        "<" => BinaryOp::Less,
-        "<=" => BinaryOp::LessEqual,
-        ">" => BinaryOp::Greater,
-        ">=" => BinaryOp::GreaterEqual,
-        "in" => BinaryOp::In,
-        "+" => BinaryOp::Add,
-        "-" => BinaryOp::Subtract,
-        "*" => BinaryOp::Multiply,
-        "/" => BinaryOp::Divide,
-        "%" => BinaryOp::Remainder,
-        _ => return Operator::Coalesce,
-    })
 }

@@ -5,7 +5,6 @@ use super::statements::next_block;
 use super::test_items::lower_test_item;
 use super::type_expressions::{lower_parameters, next_type, optional_type};
 use super::{Children, DamageKind, Lowering, Node, name};
-use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{Block, Item, ItemKind, Plan, Tool, TypeItem, Use, UseNamespace};
@@ -111,13 +110,10 @@ fn lower_plan_item(cx: &mut Lowering<'_>, node: Node<'_>, span: Span) -> Plan {
     if body.statements.is_empty() {
         let end = Span::from(span.end.saturating_sub(1)..span.end);
         cx.report(
-            Diagnostic::new(
-                &codes::EMPTY_PLAN,
-                name.span,
-                format!("plan `{}` does nothing", name.text),
-            )
-            .label(end, "its block ends here without a statement")
-            .help("write its steps between the braces, or remove the plan"),
+            codes::EMPTY_PLAN
+                .at(name.span, format!("plan `{}` does nothing", name.text))
+                .label(end, "its block ends here without a statement")
+                .help("write its steps between the braces, or remove the plan"),
         );
     }
     Plan {

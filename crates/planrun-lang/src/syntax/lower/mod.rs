@@ -185,14 +185,10 @@ impl<'a> Lowering<'a> {
                 diagnostic: self.diagnostics.len(),
             });
             self.report(
-                Diagnostic::new(
-                    &codes::RESERVED_NAME,
-                    name.span,
-                    format!(
+                codes::RESERVED_NAME.at(name.span, format!(
                         "`{}` is a reserved word and cannot be the name of a step or a variable",
                         name.text
-                    ),
-                )
+                    ))
                 .help(format!(
                     "rename it to `{}_`, or put it in back quotes wherever it is used",
                     name.text
@@ -209,13 +205,10 @@ impl<'a> Lowering<'a> {
     /// Reports a repeated part of a head.
     fn written_twice(&mut self, word: &str, place: Span) {
         self.report(
-            Diagnostic::new(
-                &codes::DUPLICATE_CLAUSE,
-                place,
-                format!("{word} is written twice"),
-            )
-            .help("keep one of the two")
-            .unsafe_fix("remove the second", vec![Edit::removal(place)]),
+            codes::DUPLICATE_CLAUSE
+                .at(place, format!("{word} is written twice"))
+                .help("keep one of the two")
+                .unsafe_fix("remove the second", vec![Edit::removal(place)]),
         );
     }
 
@@ -227,12 +220,9 @@ impl<'a> Lowering<'a> {
     /// Reports a text with `${` where only a constant is allowed.
     fn not_constant(&mut self, span: Span) {
         self.report(
-            Diagnostic::new(
-                &codes::UNEXPECTED_TOKEN,
-                span,
-                "this string must be constant",
-            )
-            .help("write a string without `${`"),
+            codes::UNEXPECTED_TOKEN
+                .at(span, "this string must be constant")
+                .help("write a string without `${`"),
         );
     }
 

@@ -65,7 +65,7 @@ enum Problem {
 
 impl Problem {
     fn diagnostic(self, text: &str, span: Span) -> Diagnostic {
-        let number = |message: String| Diagnostic::new(&codes::BAD_NUMBER, span, message);
+        let number = |message: String| codes::BAD_NUMBER.at(span, message);
         let fixed = |diagnostic: Diagnostic, fix: Option<String>| match fix {
             Some(fix) => diagnostic.fix(format!("write `{fix}`"), span, fix),
             None => diagnostic,
@@ -78,10 +78,7 @@ impl Problem {
             }
             Self::Duration { help, fix } => {
                 let message = format!("`{text}` is not a duration");
-                fixed(
-                    Diagnostic::new(&codes::BAD_DURATION, span, message).help(help),
-                    fix,
-                )
+                fixed(codes::BAD_DURATION.at(span, message).help(help), fix)
             }
         }
     }

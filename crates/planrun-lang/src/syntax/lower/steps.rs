@@ -262,7 +262,7 @@ pub(super) fn lower_arm_body(cx: &mut Lowering<'_>, parts: &mut Children<'_>) ->
 
 fn lower_input(cx: &mut Lowering<'_>, mut parts: Children<'_>, head: &mut Vec<Clause>) -> StepBody {
     let prompt = next_expression(cx, &mut parts);
-    let mut form = Span::at(prompt.span.end as usize);
+    let mut form = prompt.span.after();
     let mut fields = Vec::new();
     while let Some(node) = parts.next() {
         if node.rule() == Rule::input_form {

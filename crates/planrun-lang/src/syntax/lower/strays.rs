@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::expressions::{lower_expression, optional_expression};
 use super::{Children, Lowering, within};
+use crate::diag::Edit;
 use crate::diag::codes::text as codes;
-use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 use crate::syntax::ast::{
     ArmBody, Block, Clause, ClauseKind, Expr, ExprKind, Guarded, LinkKind, Literal, Name,
@@ -38,17 +38,14 @@ pub(super) fn optional_message(cx: &mut Lowering<'_>, parts: &mut Children<'_>) 
         format!("write `\"${{{written}}}\"`")
     };
     let edits = vec![
-        Edit::new(Span::at(span.start as usize), "\"${"),
-        Edit::new(Span::at(span.end as usize), "}\""),
+        Edit::new(span.before(), "\"${"),
+        Edit::new(span.after(), "}\""),
     ];
     cx.report(
-        Diagnostic::new(
-            &codes::UNEXPECTED_TOKEN,
-            span,
-            "the message of a `fail` is a text in quotes",
-        )
-        .help(help)
-        .fix_all("write it as a text", edits),
+        codes::UNEXPECTED_TOKEN
+            .at(span, "the message of a `fail` is a text in quotes")
+            .help(help)
+            .fix_all("write it as a text", edits),
     );
     Some(Expr::new(
         span,
@@ -72,13 +69,13 @@ pub(super) fn block_in_arm(
         "an arm is a call, `do`, a value or `fail`: write `do {{ step {name} = {word} … yield {name} }}`"
     );
     cx.report(
-        Diagnostic::new(
-            &codes::UNEXPECTED_TOKEN,
-            Span::new(start, start + word.len()),
-            format!("`{word}` is not allowed in an arm of a `{kind}`"),
-        )
-        .help(help)
-        .fix_all("write it as a step of a `do`", step.edits),
+        codes::UNEXPECTED_TOKEN
+            .at(
+                Span::new(start, start + word.len()),
+                format!("`{word}` is not allowed in an arm of a `{kind}`"),
+            )
+            .help(help)
+            .fix_all("write it as a step of a `do`", step.edits),
     );
     ArmBody::Do(step.block)
 }
@@ -94,8 +91,7 @@ pub(super) fn with_clauses(
     let (word, at) = clauses.first().map_or(("clause", place.start), |first| {
         (first.kind.word(), first.span.start)
     });
-    let diagnostic = Diagnostic::new(
-        &codes::UNEXPECTED_TOKEN,
+    let diagnostic = codes::UNEXPECTED_TOKEN.at(
         Span::new(at as usize, at as usize + word.len()),
         format!("an arm of a `{kind}` takes no clauses, such as `{word}`"),
     );
@@ -135,11 +131,8 @@ fn wrapped(cx: &Lowering<'_>, place: Span, body: StepBody, clauses: Vec<Clause>)
         .iter()
         .fold(place, |whole, clause| whole.to(clause.span));
     let edits = vec![
-        Edit::new(
-            Span::at(whole.start as usize),
-            format!("do {{ step {name} = "),
-        ),
-        Edit::new(Span::at(whole.end as usize), format!(" yield {name} }}")),
+        Edit::new(whole.before(), format!("do {{ step {name} = ")),
+        Edit::new(whole.after(), format!(" yield {name} }}")),
     ];
     let statement = |kind| Statement {
         span: whole,
@@ -147,7 +140,7 @@ fn wrapped(cx: &Lowering<'_>, place: Span, body: StepBody, clauses: Vec<Clause>)
         kind,
     };
     let step = Step {
-        name: Name::new(name.clone(), Span::at(whole.start as usize)),
+        name: Name::new(name.clone(), whole.before()),
         body,
         clauses,
     };
@@ -262,16 +255,13 @@ pub(super) fn optional_field(
     );
     let mut edits = vec![Edit::removal(mark)];
     if !suffix.is_empty() {
-        edits.push(Edit::new(Span::at(ty.span.end as usize), suffix));
+        edits.push(Edit::new(ty.span.after(), suffix));
     }
     cx.report(
-        Diagnostic::new(
-            &codes::UNEXPECTED_TOKEN,
-            mark,
-            "a field of a form cannot be omitted from the answer",
-        )
-        .help(help)
-        .fix_all("let the field stay empty", edits),
+        codes::UNEXPECTED_TOKEN
+            .at(mark, "a field of a form cannot be omitted from the answer")
+            .help(help)
+            .fix_all("let the field stay empty", edits),
     );
     let null = TypeExpr {
         span: ty.span,

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::escapes::{self, BadEscape};
 use super::expressions::next_expression;
 use super::{Children, Lowering, Node};
-use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, TemplatePart};
@@ -152,7 +151,7 @@ fn bad_escapes(cx: &mut Lowering<'_>, start: usize, problems: Vec<BadEscape>) {
         let span = Span::new(start + problem.start, start + problem.end);
         let written = cx.text.get(span.range()).unwrap_or("\\");
         let message = format!("`{written}` is not an escape");
-        cx.report(Diagnostic::new(&codes::BAD_ESCAPE, span, message).help(problem.help));
+        cx.report(codes::BAD_ESCAPE.at(span, message).help(problem.help));
     }
 }
 

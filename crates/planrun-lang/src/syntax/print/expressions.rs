@@ -7,7 +7,7 @@ use crate::syntax::ast::{
     Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal,
     MatchArm, UnaryOp,
 };
-use crate::syntax::precedence::{Level, is_negative, level, operator_level, operator_text};
+use crate::syntax::precedence::{Level, is_negative, level, operator_level};
 
 /// Prints an expression that no operator surrounds.
 pub fn print_value<'a, S: Style<'a>>(out: &mut S, expr: &'a Expr) {
@@ -85,7 +85,7 @@ fn print_operators<'a, S: Style<'a>>(out: &mut S, first: &'a Expr, rest: &'a [Ch
     };
     let rest = rest.iter().map(|link| {
         let operand = Operand::Expr(&link.operand, right);
-        (operator_text(link.operator), operand)
+        (link.operator.name(), operand)
     });
     out.chain(std::iter::once(("", first)).chain(rest));
 }

@@ -4,7 +4,7 @@ use super::repair::Repair;
 use super::tokens::Lexer;
 use crate::characters::{is_invisible, is_joining, turns_direction};
 use crate::diag::codes::text as codes;
-use crate::diag::{Diagnostic, Edit, Severity};
+use crate::diag::{Edit, Severity};
 use crate::source::Span;
 
 /// The character that a non-ASCII one outside texts and comments resembles.
@@ -78,7 +78,8 @@ impl Lexer<'_> {
             return;
         }
         self.report(
-            Diagnostic::new(&codes::CONFUSABLE_CHARACTER, span, message)
+            codes::CONFUSABLE_CHARACTER
+                .at(span, message)
                 .help(format!("write `{repaired}` in Latin letters"))
                 .unsafe_fix(
                     format!("write `{repaired}`"),
@@ -94,13 +95,10 @@ impl Lexer<'_> {
             Confusable::Direction => self.direction(c, span),
             Confusable::Space if is_invisible(c) && start > 0 => {
                 self.report(
-                    Diagnostic::new(
-                        &codes::CONFUSABLE_CHARACTER,
-                        span,
-                        format!("unexpected invisible character {}", name(c)),
-                    )
-                    .help("remove it")
-                    .unsafe_fix("remove the invisible character", vec![Edit::removal(span)]),
+                    codes::CONFUSABLE_CHARACTER
+                        .at(span, format!("unexpected invisible character {}", name(c)))
+                        .help("remove it")
+                        .unsafe_fix("remove the invisible character", vec![Edit::removal(span)]),
                 );
             }
             Confusable::Space | Confusable::Character(_) | Confusable::None => {}
@@ -119,13 +117,13 @@ impl Lexer<'_> {
                 self.repairs.push(Repair::Blank(span));
                 if c != '\u{feff}' || start > 0 {
                     self.report(
-                        Diagnostic::new(
-                            &codes::CONFUSABLE_CHARACTER,
-                            span,
-                            format!("{} looks like a space or is invisible", name(c)),
-                        )
-                        .help("write a plain space")
-                        .fix("write a plain space", span, " "),
+                        codes::CONFUSABLE_CHARACTER
+                            .at(
+                                span,
+                                format!("{} looks like a space or is invisible", name(c)),
+                            )
+                            .help("write a plain space")
+                            .fix("write a plain space", span, " "),
                     );
                 }
             }
@@ -152,29 +150,26 @@ impl Lexer<'_> {
             .into_iter()
             .map(|span| Edit::new(span, ascii.to_string()))
             .collect();
-        let mut diagnostic = Diagnostic::new(
-            &codes::CONFUSABLE_CHARACTER,
-            first,
-            format!(
-                "`{c}` ({}) looks like `{ascii}`, but is a different character",
-                name(c)
-            ),
-        )
-        .help(format!("write `{ascii}`"))
-        .fix_all(format!("write `{ascii}`"), edits);
+        let mut diagnostic = codes::CONFUSABLE_CHARACTER
+            .at(
+                first,
+                format!(
+                    "`{c}` ({}) looks like `{ascii}`, but is a different character",
+                    name(c)
+                ),
+            )
+            .help(format!("write `{ascii}`"))
+            .fix_all(format!("write `{ascii}`"), edits);
         diagnostic.severity = Severity::Error;
         self.report(diagnostic);
     }
 
     fn direction(&mut self, c: char, span: Span) {
-        self.report(
-            Diagnostic::new(
-                &codes::BIDI_CONTROL,
-                span,
-                format!("{} changes the direction of text, so a reader sees a different order than planrun", name(c)),
-            )
-            .help("remove it"),
+        let message = format!(
+            "{} changes the direction of text, so a reader sees a different order than planrun",
+            name(c)
         );
+        self.report(codes::BIDI_CONTROL.at(span, message).help("remove it"));
     }
 }
 

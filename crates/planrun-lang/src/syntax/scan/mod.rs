@@ -19,7 +19,7 @@ use super::ast::Comment;
 use crate::diag::Diagnostic;
 use crate::source::Span;
 
-pub(super) use tokens::{Delimiter, Token, TokenKind};
+pub(super) use tokens::{Bracket, Delimiter, Token, TokenKind};
 pub use words::begins_plan;
 pub(super) use words::{ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS, clause_words, is_clause_word};
 use words::{begins_item, begins_statement};
@@ -59,12 +59,13 @@ impl Scan<'_> {
     pub fn is_short(&self) -> bool {
         let (mut depth, mut statement) = (0_usize, false);
         for (index, token) in self.tokens.iter().enumerate() {
-            match token.kind {
-                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
-                TokenKind::Close(_) | TokenKind::InterpolationEnd => {
-                    depth = depth.saturating_sub(1);
-                }
-                TokenKind::Word if depth == 0 && token.line_start => {
+            match token.kind.bracket() {
+                Bracket::Opens => depth += 1,
+                Bracket::Closes => depth = depth.saturating_sub(1),
+                Bracket::Neither => {
+                    if depth > 0 || !token.line_start || token.kind != TokenKind::Word {
+                        continue;
+                    }
                     let begins = matches!(token.text(self.author), "plan" | "test")
                         && begins_item(self.author, &self.tokens, index);
                     if begins {
@@ -72,11 +73,6 @@ impl Scan<'_> {
                     }
                     statement |= begins_statement(self.author, &self.tokens, index);
                 }
-                TokenKind::Word
-                | TokenKind::Number
-                | TokenKind::Text
-                | TokenKind::Symbol
-                | TokenKind::Broken => {}
             }
         }
         statement
@@ -90,18 +86,15 @@ impl Scan<'_> {
             .iter()
             .enumerate()
             .filter_map(move |(index, token)| {
-                match token.kind {
-                    TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
-                    TokenKind::Close(_) | TokenKind::InterpolationEnd => {
-                        depth = depth.saturating_sub(1);
-                    }
-                    TokenKind::Word => {
+                match token.kind.bracket() {
+                    Bracket::Opens => depth += 1,
+                    Bracket::Closes => depth = depth.saturating_sub(1),
+                    Bracket::Neither => {
                         let item = depth == 0
                             && token.line_start
+                            && token.kind == TokenKind::Word
                             && begins_item(self.author, &self.tokens, index);
                         return item.then_some(token.start as usize);
-                    }
-                    TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {
                     }
                 }
                 None
@@ -121,30 +114,29 @@ impl Scan<'_> {
         }
         let (mut depth, mut end, mut statements) = (0_usize, None, Vec::new());
         for (index, token) in self.tokens.iter().enumerate().take(behind).skip(first) {
-            match token.kind {
-                TokenKind::Open(_) | TokenKind::Interpolation => {
+            match token.kind.bracket() {
+                Bracket::Opens => {
                     // The body is the last group; parameters and types come before it.
                     if depth == 0 {
                         statements.clear();
                     }
                     depth += 1;
                 }
-                TokenKind::Close(_) | TokenKind::InterpolationEnd => {
+                Bracket::Closes => {
                     depth = depth.saturating_sub(1);
                     if depth == 0 {
                         end = Some(token.end as usize);
                     }
                 }
-                TokenKind::Word if depth == 1 && token.line_start => {
-                    if begins_statement(self.author, &self.tokens, index) {
+                Bracket::Neither => {
+                    if depth == 1
+                        && token.line_start
+                        && token.kind == TokenKind::Word
+                        && begins_statement(self.author, &self.tokens, index)
+                    {
                         statements.push(token.start as usize);
                     }
                 }
-                TokenKind::Word
-                | TokenKind::Number
-                | TokenKind::Text
-                | TokenKind::Symbol
-                | TokenKind::Broken => {}
             }
         }
         Some((end?, statements))

@@ -270,14 +270,14 @@ impl Lexer<'_> {
         };
         let end = start + 3;
         self.report(
-            Diagnostic::new(
-                &codes::UNTERMINATED_STRING,
-                opening.span(),
-                "a multi-line string opens with three quotes, but this one has two",
-            )
-            .label(Span::new(start, end), "closed here")
-            .help("write `\"\"\"`")
-            .fix("write three quotes", opening.span(), "\"\"\""),
+            codes::UNTERMINATED_STRING
+                .at(
+                    opening.span(),
+                    "a multi-line string opens with three quotes, but this one has two",
+                )
+                .label(Span::new(start, end), "closed here")
+                .help("write `\"\"\"`")
+                .fix("write three quotes", opening.span(), "\"\"\""),
         );
         self.repairs
             .push(Repair::Damaged(Span::new(opening.start as usize, end)));
@@ -415,21 +415,18 @@ impl Lexer<'_> {
 }
 
 fn unclosed_interpolation(span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &codes::UNCLOSED_DELIMITER,
-        span,
-        "this `${` is never closed with `}`",
-    )
-    .help("close it with `}` on the same line, or write a plain `${` as `\\${`")
+    codes::UNCLOSED_DELIMITER
+        .at(span, "this `${` is never closed with `}`")
+        .help("close it with `}` on the same line, or write a plain `${` as `\\${`")
 }
 
 fn unterminated(start: usize, end: usize, lines: bool) -> Diagnostic {
-    let diagnostic = Diagnostic::new(
-        &codes::UNTERMINATED_STRING,
-        Span::new(start, start + 1),
-        "this string has no closing quote",
-    )
-    .help("close it with the quotes that opened it");
+    let diagnostic = codes::UNTERMINATED_STRING
+        .at(
+            Span::new(start, start + 1),
+            "this string has no closing quote",
+        )
+        .help("close it with the quotes that opened it");
     if lines {
         diagnostic.label(Span::at(end), "read as a string up to here")
     } else {

@@ -27,6 +27,26 @@ pub(in crate::syntax) enum TokenKind {
     Broken,
 }
 
+/// Whether a token opens or closes a bracket, of which `${` and its `}` are a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::syntax) enum Bracket {
+    Opens,
+    Closes,
+    Neither,
+}
+
+impl TokenKind {
+    pub fn bracket(self) -> Bracket {
+        match self {
+            Self::Open(_) | Self::Interpolation => Bracket::Opens,
+            Self::Close(_) | Self::InterpolationEnd => Bracket::Closes,
+            Self::Word | Self::Number | Self::Text | Self::Symbol | Self::Broken => {
+                Bracket::Neither
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::syntax) enum Delimiter {
     Paren,
@@ -279,12 +299,9 @@ impl<'a> Lexer<'a> {
             Some(_) | None => {
                 let span = Span::new(start, start + 1);
                 self.report(
-                    Diagnostic::new(
-                        &codes::UNTERMINATED_STRING,
-                        span,
-                        "this back quote is never closed",
-                    )
-                    .help("close the name with a back quote on the same line"),
+                    codes::UNTERMINATED_STRING
+                        .at(span, "this back quote is never closed")
+                        .help("close the name with a back quote on the same line"),
                 );
                 self.repairs.push(Repair::Damaged(span));
                 self.push(TokenKind::Broken, start, start + 1);
@@ -344,7 +361,7 @@ impl<'a> Lexer<'a> {
                     format!("{count} unexpected control characters, the first is U+{byte:04X}")
                 }
             };
-            self.report(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help("remove it"));
+            self.report(codes::UNEXPECTED_TOKEN.at(span, message).help("remove it"));
             self.repairs.push(Repair::Blank(span));
             self.at = span.end as usize;
             return;

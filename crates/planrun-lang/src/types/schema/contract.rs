@@ -49,15 +49,13 @@ impl Contract {
             Cow::Owned(normalized) => Some(normalized),
             Cow::Borrowed(_) => None,
         };
-        let (plain_references, compiled, strict) =
-            (OnceLock::new(), OnceLock::new(), OnceLock::new());
         Self {
             schema,
             normalized,
-            plain_references,
+            plain_references: OnceLock::new(),
             formats,
-            compiled,
-            strict,
+            compiled: OnceLock::new(),
+            strict: OnceLock::new(),
             leaves: Mutex::default(),
         }
     }

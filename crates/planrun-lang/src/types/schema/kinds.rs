@@ -30,18 +30,15 @@ impl Kinds {
         })
     }
 
-    /// Returns the union.
-    pub fn and(self, others: Self) -> Self {
+    pub fn union(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// Returns the intersection.
-    pub fn among(self, others: Self) -> Self {
+    pub fn intersection(self, others: Self) -> Self {
         Self(self.0 & others.0)
     }
 
-    /// Returns true if the sets have a kind in common.
-    pub fn meets(self, others: Self) -> bool {
+    pub fn intersects(self, others: Self) -> bool {
         self.0 & others.0 != 0
     }
 }

@@ -22,15 +22,14 @@ const MAX_WORK: usize = 500_000;
 /// followed; a recursive reference and a reference to another document become `any`.
 #[must_use]
 pub fn from_schema(schema: &Json) -> Type {
-    let (open, done) = (Vec::new(), HashMap::default());
     let mut reader = SchemaReader {
         document: schema,
         references_stand_alone: matches!(
             Draft::default().detect(schema),
             Draft::Draft4 | Draft::Draft6 | Draft::Draft7
         ),
-        open,
-        done,
+        open: Vec::new(),
+        done: HashMap::default(),
         outermost: usize::MAX,
         depth: 0,
         work: 0,
@@ -54,6 +53,12 @@ impl Sized {
             parts: 1,
             conditional: false,
         }
+    }
+
+    /// Returns the union of the types.
+    fn union(all: Vec<Self>) -> Self {
+        let parts = all.iter().map(|sized| sized.parts).sum();
+        Self::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
     }
 
     /// Returns `ty` with a size computed from `parts`, the sizes of its parts; `any` if that is too large.
@@ -158,8 +163,7 @@ impl<'a> SchemaReader<'a> {
 
     fn alternatives(&mut self, schemas: &'a [Json]) -> Sized {
         let all: Vec<Sized> = schemas.iter().map(|schema| self.value(schema)).collect();
-        let parts = all.iter().map(|sized| sized.parts).sum();
-        Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
+        Sized::union(all)
     }
 
     /// Returns the type of a value that is constrained by this schema alone.
@@ -213,8 +217,7 @@ impl<'a> SchemaReader<'a> {
                     .filter_map(Json::as_str)
                     .map(|name| self.named(name, schema))
                     .collect();
-                let parts = all.iter().map(|sized| sized.parts).sum();
-                Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
+                Sized::union(all)
             }
             _ if schema.contains_key("properties") => conditional(self.named("object", schema)),
             _ if schema.contains_key("items") || schema.contains_key("prefixItems") => {

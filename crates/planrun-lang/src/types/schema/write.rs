@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::TYPE_KEYWORD;
-use crate::types::{Literal, MapType, ObjectType, Rest, Type, result_union};
+use crate::types::{MapType, ObjectType, Rest, Type, result_union};
 
 /// Returns a schema that allows the JSON form of the values of a type. A type without a JSON Schema counterpart is
 /// recorded in the keyword `x-planrun-type`; one that cannot be expressed at all is unconstrained.
@@ -28,20 +28,12 @@ pub fn to_schema(ty: &Type) -> Json {
         Type::Error => {
             json!({"type": "object", "required": ["class", "message"], TYPE_KEYWORD: "error"})
         }
-        Type::Literal(literal) => json!({"const": constant(literal)}),
+        Type::Literal(literal) => json!({"const": literal.to_json()}),
         Type::List(element) => json!({"type": "array", "items": to_schema(element)}),
         Type::Map(map) => map_schema(map),
         Type::Object(object) => object_schema(object),
         Type::Union(members) => union_schema(members),
         Type::Result(value) => to_schema(&result_union(value)),
-    }
-}
-
-fn constant(literal: &Literal) -> Json {
-    match literal {
-        Literal::Bool(value) => json!(value),
-        Literal::Int(value) => json!(value),
-        Literal::String(value) => json!(&**value),
     }
 }
 
@@ -80,7 +72,7 @@ fn object_schema(object: &ObjectType) -> Json {
 
 fn union_schema(members: &[Type]) -> Json {
     let listed = members.iter().map(|member| match member {
-        Type::Literal(literal) => Some(constant(literal)),
+        Type::Literal(literal) => Some(literal.to_json()),
         Type::Null => Some(Json::Null),
         _ => None,
     });

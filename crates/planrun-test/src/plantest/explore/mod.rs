@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use indexmap::IndexMap;
 use planrun_lang::call::Answer;
 use planrun_lang::sema::test::{Mock, Reaction, raisable, without_indices};
+use planrun_lang::syntax::canonical_name;
 use planrun_lang::types::{ErrorClass, Signature, decode};
 use planrun_lang::value::Value;
 use rayon::prelude::*;
@@ -27,7 +28,7 @@ use invariants::{Violation, violations};
 use planrun_core::journal::Waiting;
 use planrun_core::run::{Order, Outcome, Program};
 use planrun_runs::driver::Silence;
-pub use reproduce::{literal, reproducer, word};
+pub use reproduce::{literal, reproducer};
 
 /// Maximum number of runs with faults around the tests of a file.
 pub const MAX_RUNS: usize = 100_000;
@@ -371,7 +372,7 @@ fn mock_lines(played: &Played) -> Vec<String> {
             continue;
         };
         let (namespace, name) = (&call.signature.namespace, &call.signature.name);
-        let (namespace, name) = (reproduce::word(namespace), reproduce::word(name));
+        let (namespace, name) = (canonical_name(namespace), canonical_name(name));
         let arguments = reproduce::arguments(&call.arguments);
         let mock = format!("mock {namespace}.{name}{arguments}");
         let outputs = mocks.entry(mock).or_default();

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use planrun_lang::characters::is_plain_word;
 use planrun_lang::sema::test::Test;
 use planrun_lang::source::SourceFile;
-use planrun_lang::syntax::ast;
-use planrun_lang::syntax::spelling::{write_literal, write_word};
+use planrun_lang::syntax::spelling::write_literal;
+use planrun_lang::syntax::{ast, canonical_name};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
@@ -48,7 +49,7 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
             .case
             .inputs
             .iter()
-            .map(|(name, value)| format!("{}: {}", word(name), literal(value)));
+            .map(|(name, value)| format!("{}: {}", canonical_name(name), literal(value)));
         lines.push(format!(
             "given {{ {} }}",
             inputs.collect::<Vec<_>>().join(", ")
@@ -91,8 +92,8 @@ fn fault_line(discovery: &Discovery) -> Option<String> {
         let (signature, given) = discovery.called.as_ref()?;
         Some(format!(
             "mock {}.{}{}",
-            word(&signature.namespace),
-            word(&signature.name),
+            canonical_name(&signature.namespace),
+            canonical_name(&signature.name),
             arguments(given)
         ))
     };
@@ -133,7 +134,7 @@ fn order_line(discovery: &Discovery) -> Option<String> {
 pub(super) fn arguments(given: &Value) -> String {
     let named = given.as_map().into_iter().flat_map(|map| map.iter());
     let named = named
-        .map(|(name, value)| format!("{}: {}", word(&name.to_string()), literal(value)))
+        .map(|(name, value)| format!("{}: {}", canonical_name(&name.to_string()), literal(value)))
         .collect::<Vec<_>>();
     if named.is_empty() {
         String::new()
@@ -215,23 +216,9 @@ fn spelled(literal: &ast::Literal) -> String {
     text
 }
 
-/// Formats a name in plan syntax: in backquotes if it is not an identifier.
-#[must_use]
-pub fn word(name: &str) -> String {
-    let mut text = String::new();
-    write_word(&mut text, name);
-    text
-}
-
 /// Formats a key in plan syntax: as a name if it is an identifier, else as a string.
 fn field(key: &str) -> String {
-    let mut characters = key.chars();
-    let begins = characters
-        .next()
-        .is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
-    let is_literal = matches!(key, "true" | "false" | "null");
-    let is_name = begins && !is_literal && characters.all(unicode_ident::is_xid_continue);
-    if is_name {
+    if is_plain_word(key) && !matches!(key, "true" | "false" | "null") {
         key.to_owned()
     } else {
         serde_json::Value::from(key).to_string()

@@ -234,7 +234,7 @@ impl Place {
     }
 
     fn fault(&self, code: &'static Code, message: String, help: &str) -> Diagnostic {
-        let found = Diagnostic::new(code, self.test, message);
+        let found = code.at(self.test, message);
         found.help(format!("{help}: `{}`", self.command))
     }
 

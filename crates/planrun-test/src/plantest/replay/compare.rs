@@ -346,8 +346,7 @@ impl Comparison<'_> {
         let replies = histories.map(|history| history.reply.as_ref());
         if replies[0] != replies[1] {
             let place = self.reply();
-            let finding =
-                Diagnostic::new(&codes::tests::REPLAY_PARTS, place, "the reply is different");
+            let finding = codes::tests::REPLAY_PARTS.at(place, "the reply is different");
             let replies = replies.map(|reply| self.redaction.json(reply));
             self.found.push(Difference {
                 kind: Kind::Reply,
@@ -379,7 +378,7 @@ impl Comparison<'_> {
     }
 
     pub fn finding(&self, path: &str, message: String) -> Diagnostic {
-        Diagnostic::new(&codes::tests::REPLAY_PARTS, place(self.plan, path), message)
+        codes::tests::REPLAY_PARTS.at(place(self.plan, path), message)
     }
 
     /// Returns true if the same kind of difference is already reported for an enclosing step.

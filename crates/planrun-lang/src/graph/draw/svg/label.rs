@@ -80,12 +80,7 @@ impl Label {
             .max()
             .unwrap_or(0)
             + behind;
-        let marks = self
-            .marks
-            .iter()
-            .map(|mark| pixels(mark.width(), SMALL_COLUMN))
-            .fold(0.0, f64::max);
-        let width = pixels(widest.max(4), COLUMN).max(marks) + 2.0 * PADDING;
+        let width = pixels(widest.max(4), COLUMN).max(marks_width(&self.marks)) + 2.0 * PADDING;
         let text = pixels(self.lines.len(), LINE) + pixels(self.marks.len(), SMALL_LINE);
         let below = if self.is_frame { 0.0 } else { PADDING };
         (width, PADDING + text + below)
@@ -152,12 +147,7 @@ impl Heading {
     }
 
     pub fn width(&self) -> f64 {
-        let marks = self
-            .marks
-            .iter()
-            .map(|mark| pixels(mark.width(), SMALL_COLUMN))
-            .fold(0.0, f64::max);
-        pixels(self.name.width(), COLUMN).max(marks) + 4.0 * PADDING
+        pixels(self.name.width(), COLUMN).max(marks_width(&self.marks)) + 4.0 * PADDING
     }
 
     pub fn height(&self) -> f64 {
@@ -191,6 +181,11 @@ impl Heading {
         }
         group
     }
+}
+
+fn marks_width(marks: &[String]) -> f64 {
+    let widths = marks.iter().map(|mark| pixels(mark.width(), SMALL_COLUMN));
+    widths.fold(0.0, f64::max)
 }
 
 /// Joins short texts into as few lines as possible.

@@ -25,7 +25,7 @@ pub(in crate::sema::expr) fn maybe_absent(
     } else {
         "?"
     };
-    let edit = Edit::new(Span::at(link.span.start as usize), insert);
+    let edit = Edit::new(link.span.before(), insert);
     let condition = reason.clone().unwrap_or_else(|| format!("{path} != null"));
     let last = match element {
         Some(element) => format!(
@@ -38,44 +38,42 @@ pub(in crate::sema::expr) fn maybe_absent(
         Some(condition) => format!("present only when `{condition}`"),
         None => "may be absent".to_owned(),
     };
-    Diagnostic::new(
-        &MAYBE_ABSENT,
-        place,
-        format!(
-            "`{path}` may be absent, but `{}` is read from it",
-            link_text(link)
-        ),
-    )
-    .note(note)
-    .expected(ty.without_null(), ty)
-    .help(help)
-    .unsafe_fix("read it with `?.`", vec![edit])
+    MAYBE_ABSENT
+        .at(
+            place,
+            format!(
+                "`{path}` may be absent, but `{}` is read from it",
+                link_text(link)
+            ),
+        )
+        .note(note)
+        .expected(ty.without_null(), ty)
+        .help(help)
+        .unsafe_fix("read it with `?.`", vec![edit])
 }
 
 /// Creates the diagnostic for comparing a value with null that is never null.
 pub(in crate::sema::expr) fn never_null(result: bool, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &CONSTANT_CONDITION,
-        span,
-        format!("this value is never null, so the comparison is always {result}"),
-    )
-    .note(format!("always {result}"))
-    .help(
-        "remove the comparison; for what may be missing, ask for it in a way that gives null: `m[\"k\"] ?? null` for an \
-         entry of a map, `xs.first()` for an element, `recover tool.not_found => null` for a call",
-    )
+    let message = format!("this value is never null, so the comparison is always {result}");
+    CONSTANT_CONDITION
+        .at(span, message)
+        .note(format!("always {result}"))
+        .help(
+            "remove the comparison; for what may be missing, ask for it in a way that gives null: `m[\"k\"] ?? null` for \
+             an entry of a map, `xs.first()` for an element, `recover tool.not_found => null` for a call",
+        )
 }
 
 /// Creates the diagnostic for reading through a value that is always null.
 pub(in crate::sema::expr) fn always_absent(path: &str, place: Span, link: Span) -> Diagnostic {
-    Diagnostic::new(
-        &ALWAYS_ABSENT,
-        place.to(link),
-        format!("`{path}` is always null, so nothing can be read from it"),
-    )
-    .note("always null")
-    .expected("an object or a list", "null")
-    .help("read another value here, or remove this read")
+    ALWAYS_ABSENT
+        .at(
+            place.to(link),
+            format!("`{path}` is always null, so nothing can be read from it"),
+        )
+        .note("always null")
+        .expected("an object or a list", "null")
+        .help("read another value here, or remove this read")
 }
 
 /// Creates the diagnostic for an operand or argument that must be present.
@@ -83,22 +81,19 @@ pub(in crate::sema::expr) fn always_absent(path: &str, place: Span, link: Span) 
 /// `tight` is set if an operator next to it binds tighter than `??`.
 pub(in crate::sema::expr) fn absent_operand(ty: &Type, span: Span, tight: bool) -> Diagnostic {
     let default = default_of(&ty.without_null());
-    let absent = Diagnostic::new(
-        &MAYBE_ABSENT,
-        span,
-        "this value may be absent, but it is required here",
-    )
-    .note("may be absent")
-    .expected(ty.without_null(), ty)
-    .help(format!(
-        "{}, or test it with `!= null` first",
-        add_default(default.as_deref())
-    ));
+    let absent = MAYBE_ABSENT
+        .at(span, "this value may be absent, but it is required here")
+        .note("may be absent")
+        .expected(ty.without_null(), ty)
+        .help(format!(
+            "{}, or test it with `!= null` first",
+            add_default(default.as_deref())
+        ));
     with_default(absent, default, |default| {
         if tight {
             wrapped(span, "(", &format!(" ?? {default})"))
         } else {
-            let at = Span::at(span.end as usize);
+            let at = span.after();
             vec![Edit::new(at, format!(" ?? {default}"))]
         }
     })
@@ -113,17 +108,17 @@ pub(in crate::sema::expr) fn absent_value(
     simple: bool,
 ) -> Diagnostic {
     let default = default_of(expected);
-    let absent = Diagnostic::new(
-        &MAYBE_ABSENT,
-        span,
-        format!("{expectation} is required, but this value may be absent"),
-    )
-    .note("may be absent")
-    .expected(expected, ty)
-    .help(format!(
-        "{}, or guard the step with the same condition as the value",
-        add_default(default.as_deref())
-    ));
+    let absent = MAYBE_ABSENT
+        .at(
+            span,
+            format!("{expectation} is required, but this value may be absent"),
+        )
+        .note("may be absent")
+        .expected(expected, ty)
+        .help(format!(
+            "{}, or guard the step with the same condition as the value",
+            add_default(default.as_deref())
+        ));
     with_default(absent, default, |default| {
         appended(span, &format!(" ?? {default}"), simple)
     })

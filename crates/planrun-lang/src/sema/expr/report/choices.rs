@@ -17,15 +17,15 @@ pub(in crate::sema::expr) fn impossible_pattern(
     span: Span,
 ) -> Diagnostic {
     let texts: Vec<&str> = subject.members().iter().filter_map(text_of).collect();
-    let diagnostic = Diagnostic::new(
-        &WRONG_TYPE,
-        span,
-        format!("the value of this `match` is never {pattern}"),
-    )
-    .note("never taken")
-    .expected(subject, pattern)
-    .help(format!("the value is {}", short(subject)))
-    .available(&texts);
+    let diagnostic = WRONG_TYPE
+        .at(
+            span,
+            format!("the value of this `match` is never {pattern}"),
+        )
+        .note("never taken")
+        .expected(subject, pattern)
+        .help(format!("the value is {}", short(subject)))
+        .available(&texts);
     match text_of(pattern).and_then(|text| nearest(text, texts.iter().copied())) {
         Some(near) => meant(diagnostic, near, span),
         None => diagnostic,
@@ -52,14 +52,14 @@ pub(in crate::sema::expr) fn unreachable_arm(
         (None, Some(next)) => Span::from(arm.start..next.start),
         (None, None) => arm,
     };
-    Diagnostic::new(
-        &UNREACHABLE_ARM,
-        pattern.span,
-        "the arms above cover everything that this one could",
-    )
-    .note("never taken")
-    .help("remove the arm, or move it up")
-    .fix("remove the arm", whole, "")
+    UNREACHABLE_ARM
+        .at(
+            pattern.span,
+            "the arms above cover everything that this one could",
+        )
+        .note("never taken")
+        .help("remove the arm, or move it up")
+        .fix("remove the arm", whole, "")
 }
 
 /// Creates the diagnostic for cases without an arm. The fix adds failing arms after the last arm of a step; for an
@@ -75,30 +75,30 @@ pub(in crate::sema::expr) fn non_exhaustive(
         patterns = vec!["_".to_owned()];
     }
     let missing: Vec<String> = cases.iter().take(MAX_LISTED_CASES).map(short).collect();
-    let diagnostic = Diagnostic::new(
-        &NON_EXHAUSTIVE_MATCH,
-        head,
-        format!("no arm of this `match` covers {}", missing.join(", ")),
-    )
-    .note("not every value has an arm")
-    .expected(
-        "an arm for every value",
-        format!("none for {}", missing.join(", ")),
-    )
-    .help(format!(
-        "add {}",
-        patterns
-            .iter()
-            .map(|one| format!("`{one} => …`"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    ));
+    let diagnostic = NON_EXHAUSTIVE_MATCH
+        .at(
+            head,
+            format!("no arm of this `match` covers {}", missing.join(", ")),
+        )
+        .note("not every value has an arm")
+        .expected(
+            "an arm for every value",
+            format!("none for {}", missing.join(", ")),
+        )
+        .help(format!(
+            "add {}",
+            patterns
+                .iter()
+                .map(|one| format!("`{one} => …`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ));
     let Some(last) = last else { return diagnostic };
     let arms = patterns.iter().fold(String::new(), |arms, pattern| {
         arms + ", " + pattern + " => fail tool.unforeseen"
     });
     let edit = crate::diag::Edit {
-        span: Span::at(last.end as usize),
+        span: last.after(),
         text: arms,
     };
     diagnostic.unsafe_fix("add arms that fail", vec![edit])

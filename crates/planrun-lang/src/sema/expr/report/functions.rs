@@ -21,12 +21,9 @@ pub(in crate::sema::expr) fn unknown_function(
         || name.text.to_string(),
         |namespace| format!("{namespace}.{}", name.text),
     );
-    let diagnostic = Diagnostic::new(
-        &names::UNKNOWN_FUNCTION,
-        name.span,
-        format!("there is no function `{path}`"),
-    )
-    .note("not a function");
+    let diagnostic = names::UNKNOWN_FUNCTION
+        .at(name.span, format!("there is no function `{path}`"))
+        .note("not a function");
     if namespace.is_none() && builtins::method(&name.text).is_some() {
         return as_method(diagnostic, name, arguments);
     }
@@ -82,7 +79,7 @@ pub(in crate::sema::expr) fn as_function(
 ) -> Diagnostic {
     let call = format!("{}({receiver})", name.text);
     let edits = vec![
-        Edit::new(Span::at(written.start as usize), format!("{}(", name.text)),
+        Edit::new(written.before(), format!("{}(", name.text)),
         Edit::new(Span::from(written.end..link.end), ")"),
     ];
     found
@@ -91,12 +88,12 @@ pub(in crate::sema::expr) fn as_function(
 }
 
 pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -> Diagnostic {
-    let diagnostic = Diagnostic::new(
-        &names::UNKNOWN_FUNCTION,
-        name.span,
-        format!("{} has no method `{}`", short(receiver), name.text),
-    )
-    .note("not a method");
+    let diagnostic = names::UNKNOWN_FUNCTION
+        .at(
+            name.span,
+            format!("{} has no method `{}`", short(receiver), name.text),
+        )
+        .note("not a method");
     if builtins::global(&name.text).is_some() {
         return diagnostic.help(format!("`{0}` is a function: write `{0}(x)`", name.text));
     }
@@ -189,7 +186,8 @@ pub(in crate::sema::expr) fn no_overload(
     } else {
         format!("call it as {}", forms.join(", "))
     };
-    Diagnostic::new(&types::NO_OVERLOAD, name.span, message)
+    types::NO_OVERLOAD
+        .at(name.span, message)
         .note("no matching overload")
         .expected(forms.join(" | "), given)
         .help(help)
@@ -219,14 +217,14 @@ pub(in crate::sema::expr) fn map_with_position(
         Edit::new(element.span, position_name),
         Edit::new(position.span, element_name),
     ];
-    Diagnostic::new(
-        &names::UNKNOWN_NAME,
-        position.span,
-        format!("there is no value named `{position_name}` here, and `map` has no variable for the position"),
-    )
-    .note("not known here")
-    .help(help)
-    .unsafe_fix("write `transformList`", edits)
+    let message = format!(
+        "there is no value named `{position_name}` here, and `map` has no variable for the position"
+    );
+    names::UNKNOWN_NAME
+        .at(position.span, message)
+        .note("not known here")
+        .help(help)
+        .unsafe_fix("write `transformList`", edits)
 }
 
 /// Creates the diagnostic for a clause of `format` that does not exist. `place` is the clause itself, or its text.
@@ -245,7 +243,8 @@ pub(in crate::sema::expr) fn unknown_clause(
          `string(n).padStart(2, \"0\")`"
     };
     let message = format!("this always fails: there is no clause `{clause}`");
-    Diagnostic::new(&order::CONSTANT_FAILURE, place, message)
+    order::CONSTANT_FAILURE
+        .at(place, message)
         .note("not a clause")
         .help(help)
 }
@@ -288,60 +287,51 @@ pub(in crate::sema::expr) fn named_argument(
 ) -> Diagnostic {
     let until_value = Span::from(argument.span.start..argument.value.span.start);
     let edits = vec![Edit::removal(until_value)];
-    Diagnostic::new(
-        &names::UNKNOWN_ARGUMENT,
-        name.span,
-        "a function takes its arguments by position, without names",
-    )
-    .note("a name")
-    .help(format!("remove `{}:`", name.text))
-    .unsafe_fix(format!("remove `{}:`", name.text), edits)
+    names::UNKNOWN_ARGUMENT
+        .at(
+            name.span,
+            "a function takes its arguments by position, without names",
+        )
+        .note("a name")
+        .help(format!("remove `{}:`", name.text))
+        .unsafe_fix(format!("remove `{}:`", name.text), edits)
 }
 
 pub(in crate::sema::expr) fn has_takes_a_field(span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &types::NO_OVERLOAD,
-        span,
-        "`has` takes one field or one name",
-    )
-    .note("neither a field nor a name")
-    .expected("has(x.field) | has(x)", "another expression")
-    .help("write `has(x.field)` or `has(x)`; a key is tested with `\"key\" in x`")
+    types::NO_OVERLOAD
+        .at(span, "`has` takes one field or one name")
+        .note("neither a field nor a name")
+        .expected("has(x.field) | has(x)", "another expression")
+        .help("write `has(x.field)` or `has(x)`; a key is tested with `\"key\" in x`")
 }
 
 pub(in crate::sema::expr) fn variable_expected(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &types::NO_OVERLOAD,
-        span,
-        format!("`{name}` expects the name of a variable here"),
-    )
-    .note("not a plain name")
-    .expected("a name", "another expression")
-    .help(format!(
-        "write a plain name for each element, as in `xs.{name}(x, …)`"
-    ))
+    types::NO_OVERLOAD
+        .at(
+            span,
+            format!("`{name}` expects the name of a variable here"),
+        )
+        .note("not a plain name")
+        .expected("a name", "another expression")
+        .help(format!(
+            "write a plain name for each element, as in `xs.{name}(x, …)`"
+        ))
 }
 
 pub(in crate::sema::expr) fn bind_arguments(span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &types::NO_OVERLOAD,
-        span,
-        "`cel.bind` takes a name, a value and an expression",
-    )
-    .expected(
-        "cel.bind(x, value, expression)",
-        "another number of arguments",
-    )
-    .help("write `cel.bind(x, value, expression with x)`")
+    types::NO_OVERLOAD
+        .at(span, "`cel.bind` takes a name, a value and an expression")
+        .expected(
+            "cel.bind(x, value, expression)",
+            "another number of arguments",
+        )
+        .help("write `cel.bind(x, value, expression with x)`")
 }
 
 pub(in crate::sema::expr) fn winner_of_no_race(span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &types::NO_OVERLOAD,
-        span,
-        "`winner` takes the name of a `race` step",
-    )
-    .note("not a race")
-    .expected("winner(step)", "another value")
-    .help("name a step that is a `race`: `winner(x)` is the name of the branch that won")
+    types::NO_OVERLOAD
+        .at(span, "`winner` takes the name of a `race` step")
+        .note("not a race")
+        .expected("winner(step)", "another value")
+        .help("name a step that is a `race`: `winner(x)` is the name of the branch that won")
 }

@@ -27,11 +27,19 @@ pub(super) use values::{
     not_a_bool, not_a_list, not_an_entry, wrong_key, wrong_position, wrong_type,
 };
 
-use crate::diag::{Diagnostic, Edit, Near, nearest};
+use crate::diag::{Diagnostic, Edit, Near, codes, nearest};
 use crate::source::Span;
 use crate::syntax::canonical_name;
 use crate::types::{Literal, Type};
 use crate::value::shortened;
+
+/// Creates the diagnostic for a name that has no value.
+fn no_value(name: &str, span: Span) -> Diagnostic {
+    let message = format!("there is no value named `{name}` here");
+    codes::names::UNKNOWN_NAME
+        .at(span, message)
+        .note("not known here")
+}
 
 /// Adds the names that exist, the nearest first, and a fix with it if there is one.
 fn with_names(
@@ -87,15 +95,15 @@ fn meant(diagnostic: Diagnostic, near: Near<'_>, span: Span) -> Diagnostic {
 /// Returns the edits that wrap an expression.
 fn wrapped(span: Span, before: &str, after: &str) -> Vec<Edit> {
     vec![
-        Edit::new(Span::at(span.start as usize), before),
-        Edit::new(Span::at(span.end as usize), after),
+        Edit::new(span.before(), before),
+        Edit::new(span.after(), after),
     ]
 }
 
 /// Returns the edits that append text to an expression, in parentheses if the text would bind to a part of it.
 fn appended(span: Span, after: &str, simple: bool) -> Vec<Edit> {
     if simple {
-        return vec![Edit::new(Span::at(span.end as usize), after)];
+        return vec![Edit::new(span.after(), after)];
     }
     wrapped(span, "(", &format!("){after}"))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{short, with_names};
+use super::{no_value, short, with_names};
 use crate::builtins;
 use crate::diag::codes::{names, text, types};
 use crate::diag::{Diagnostic, Edit};
@@ -18,53 +18,40 @@ pub(in crate::sema::expr) fn unknown_name(
 ) -> Diagnostic {
     if name.contains("${") || name.contains(' ') {
         let text = format!("\"{}\"", name.replace('"', "\\\""));
-        return Diagnostic::new(
-            &names::UNKNOWN_NAME,
-            span,
-            format!("there is no value named `{name}` here"),
-        )
-        .note("not known here")
-        .help("use back quotes for names, and double quotes for strings")
-        .unsafe_fix("write it in double quotes", vec![Edit::new(span, text)]);
+        return no_value(name, span)
+            .help("use back quotes for names, and double quotes for strings")
+            .unsafe_fix("write it in double quotes", vec![Edit::new(span, text)]);
     }
-    let diagnostic = Diagnostic::new(
-        &names::UNKNOWN_NAME,
-        span,
-        format!("there is no value named `{name}` here"),
-    )
-    .note("not known here")
-    .help("name a parameter, step, `let` or variable that is defined above");
+    let diagnostic = no_value(name, span)
+        .help("name a parameter, step, `let` or variable that is defined above");
     with_names(diagnostic, name, span, known)
 }
 
 pub(in crate::sema::expr) fn later(name: &str, span: Span, definition: Span) -> Diagnostic {
-    Diagnostic::new(
-        &names::USE_BEFORE_DEFINITION,
-        span,
-        format!("`{name}` is read before it is defined"),
-    )
-    .note("read here")
-    .label(definition, "defined here")
-    .help(format!(
-        "move this below `{name}`: a value can only be read below its definition"
-    ))
+    names::USE_BEFORE_DEFINITION
+        .at(span, format!("`{name}` is read before it is defined"))
+        .note("read here")
+        .label(definition, "defined here")
+        .help(format!(
+            "move this below `{name}`: a value can only be read below its definition"
+        ))
 }
 
 pub(in crate::sema::expr) fn namespace_as_value(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &names::UNKNOWN_NAME,
-        span,
-        format!("`{name}` is a namespace of tools, not a value"),
-    )
-    .note("a namespace of tools")
-    .help(format!(
-        "call one of its tools in a step, `step x = {name}.…(…)`, and read `x`"
-    ))
+    names::UNKNOWN_NAME
+        .at(
+            span,
+            format!("`{name}` is a namespace of tools, not a value"),
+        )
+        .note("a namespace of tools")
+        .help(format!(
+            "call one of its tools in a step, `step x = {name}.…(…)`, and read `x`"
+        ))
 }
 
 /// Creates the diagnostic for `Math`, `JSON` and similar objects.
 pub(in crate::sema::expr) fn foreign_root(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{name}` here"))
+    no_value(name, span)
         .note("from another language")
         .help(match name {
             "Math" | "math" => {
@@ -79,17 +66,12 @@ pub(in crate::sema::expr) fn foreign_root(name: &str, span: Span) -> Diagnostic 
 /// Creates the diagnostic for `steps.x`, written for `x`.
 pub(in crate::sema::expr) fn no_context(root: &str, span: Span, name: &ast::Name) -> Diagnostic {
     let own = Span::from(span.start..name.span.start);
-    Diagnostic::new(
-        &names::UNKNOWN_NAME,
-        span,
-        format!("there is no value named `{root}` here"),
-    )
-    .note("not known here")
-    .help(format!(
-        "name parameters and steps directly: write `{}`",
-        name.text
-    ))
-    .fix(format!("remove `{root}.`"), own, "")
+    no_value(root, span)
+        .help(format!(
+            "name parameters and steps directly: write `{}`",
+            name.text
+        ))
+        .fix(format!("remove `{root}.`"), own, "")
 }
 
 /// Creates the diagnostic for `x.output.f`, written for `x.f`.
@@ -100,7 +82,8 @@ pub(in crate::sema::expr) fn own_result(
     known: bool,
 ) -> Diagnostic {
     let message = format!("`{path}` has no field `{}`", name.text);
-    let diagnostic = Diagnostic::new(&names::UNKNOWN_FIELD, name.span, message)
+    let diagnostic = names::UNKNOWN_FIELD
+        .at(name.span, message)
         .note("no such field")
         .help(format!(
             "`{path}` is already the result of the step: remove `.{}`",
@@ -117,23 +100,17 @@ pub(in crate::sema::expr) fn own_result(
 /// Creates the diagnostic for `x is null`.
 pub(in crate::sema::expr) fn is_null(subject: Span, state: Span) -> Diagnostic {
     let behind = Span::from(subject.end..state.end);
-    Diagnostic::new(
-        &names::UNKNOWN_STATUS,
-        state,
-        "`is` tests the state of a step",
-    )
-    .note("not a state of a step")
-    .help("write `== null`, or `!= null` if it must be present")
-    .fix("write `== null`", behind, " == null")
+    names::UNKNOWN_STATUS
+        .at(state, "`is` tests the state of a step")
+        .note("not a state of a step")
+        .help("write `== null`, or `!= null` if it must be present")
+        .fix("write `== null`", behind, " == null")
 }
 
 pub(in crate::sema::expr) fn plan_as_value(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &names::UNKNOWN_NAME,
-        span,
-        format!("`{name}` is the plan itself, not a value"),
-    )
-    .help("test the state of a plan in the condition of a listener: `plan is completed`")
+    names::UNKNOWN_NAME
+        .at(span, format!("`{name}` is the plan itself, not a value"))
+        .help("test the state of a plan in the condition of a listener: `plan is completed`")
 }
 
 pub(in crate::sema::expr) fn unknown_field(
@@ -144,8 +121,9 @@ pub(in crate::sema::expr) fn unknown_field(
     quoted: bool,
 ) -> Diagnostic {
     let message = format!("`{path}` has no field `{}`", name.text);
-    let diagnostic =
-        Diagnostic::new(&names::UNKNOWN_FIELD, name.span, message).note("no such field");
+    let diagnostic = names::UNKNOWN_FIELD
+        .at(name.span, message)
+        .note("no such field");
     let diagnostic = if available.is_empty() {
         diagnostic.help(format!(
             "its type is {}, which has no fields that a plan can read",
@@ -170,24 +148,24 @@ pub(in crate::sema::expr) fn unknown_field(
 pub(in crate::sema::expr) fn not_an_object(name: &ast::Name, ty: &Type, path: &str) -> Diagnostic {
     let method = builtins::method(&name.text).is_some();
     let global = builtins::global(&name.text).is_some();
-    Diagnostic::new(
-        &types::NOT_AN_OBJECT,
-        name.span,
-        format!("`{path}` is {} and has no fields", short(ty)),
-    )
-    .note("read as a field")
-    .expected("an object", ty)
-    .help(match ty {
-        _ if method => format!("`{0}` is a method: write `{path}.{0}(…)`", name.text),
-        _ if global => format!("`{0}` is a function: write `{0}({path})`", name.text),
-        Type::List(_) => {
-            format!(
-                "take an element first, `{path}[0]`, or all of them with `{path}.map(x, x.{})`",
-                name.text
-            )
-        }
-        _ => format!("remove `.{}`", name.text),
-    })
+    types::NOT_AN_OBJECT
+        .at(
+            name.span,
+            format!("`{path}` is {} and has no fields", short(ty)),
+        )
+        .note("read as a field")
+        .expected("an object", ty)
+        .help(match ty {
+            _ if method => format!("`{0}` is a method: write `{path}.{0}(…)`", name.text),
+            _ if global => format!("`{0}` is a function: write `{0}({path})`", name.text),
+            Type::List(_) => {
+                format!(
+                    "take an element first, `{path}[0]`, or all of them with `{path}.map(x, x.{})`",
+                    name.text
+                )
+            }
+            _ => format!("remove `.{}`", name.text),
+        })
 }
 
 /// Creates the diagnostic for `ns.tool(…)` where a value is required. With the source and the statement, the fix makes
@@ -207,7 +185,8 @@ pub(in crate::sema::expr) fn call_in_expression(
     let message = format!("the {what} `{path}` is called inside an expression");
     let help =
         format!("call it in a step of its own, `step {name} = {path}(…)`, and read `{name}` here");
-    let diagnostic = Diagnostic::new(&names::CALL_IN_EXPRESSION, call, message)
+    let diagnostic = names::CALL_IN_EXPRESSION
+        .at(call, message)
         .note(format!("a call of a {what}"))
         .help(help);
     let Some((source, statement)) = origin else {
@@ -223,10 +202,7 @@ pub(in crate::sema::expr) fn call_in_expression(
     let position = source.position(statement.start);
     let indent = " ".repeat(position.column.saturating_sub(1) as usize);
     let step = format!("step {name} = {}\n{indent}", source.slice(call));
-    let edits = vec![
-        Edit::new(Span::at(statement.start as usize), step),
-        Edit::new(call, name),
-    ];
+    let edits = vec![Edit::new(statement.before(), step), Edit::new(call, name)];
     diagnostic.fix_all("make it a step of its own", edits)
 }
 
@@ -267,13 +243,10 @@ fn as_step(source: &SourceFile, statement: Span, call: Span) -> Option<Edit> {
 
 /// Creates the diagnostic for a macro variable with the name of a value around it.
 pub(in crate::sema::expr) fn hides(name: &str, span: Span, hidden: Span) -> Diagnostic {
-    Diagnostic::new(
-        &names::SHADOWED_NAME,
-        span,
-        format!("`{name}` is already the name of a value"),
-    )
-    .label(hidden, "this one would be hidden")
-    .help("rename the inner one")
+    names::SHADOWED_NAME
+        .at(span, format!("`{name}` is already the name of a value"))
+        .label(hidden, "this one would be hidden")
+        .help("rename the inner one")
 }
 
 fn free_name(tool: &str, taken: &[Arc<str>]) -> String {
@@ -295,7 +268,8 @@ pub(in crate::sema::expr) fn unknown_status(state: &ast::Name) -> Diagnostic {
         .chain(["settled"])
         .collect();
     let message = format!("a step is never `{}`", state.text);
-    let diagnostic = Diagnostic::new(&names::UNKNOWN_STATUS, state.span, message)
+    let diagnostic = names::UNKNOWN_STATUS
+        .at(state.span, message)
         .note("not a state of a step")
         .help(format!("the states of a step are {}", known.join(", ")));
     with_names(diagnostic, &state.text, state.span, &known)
@@ -318,33 +292,27 @@ pub(in crate::sema::expr) fn status_of_task(
              and test `{name}.at != null`"
         ),
     };
-    Diagnostic::new(
-        &names::UNKNOWN_STATUS,
-        span,
-        format!("the status of the task `{name}` is not a value"),
-    )
-    .note("the status of a task")
-    .help(format!(
-        "{help}; only the condition of a `listener` or a `wait for` tests a status"
-    ))
+    names::UNKNOWN_STATUS
+        .at(
+            span,
+            format!("the status of the task `{name}` is not a value"),
+        )
+        .note("the status of a task")
+        .help(format!(
+            "{help}; only the condition of a `listener` or a `wait for` tests a status"
+        ))
 }
 
 pub(in crate::sema::expr) fn state_of_no_step(span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &names::UNKNOWN_STATUS,
-        span,
-        "only a step can be tested with `is` here",
-    )
-    .note("not a step")
-    .help("name a step")
+    names::UNKNOWN_STATUS
+        .at(span, "only a step can be tested with `is` here")
+        .note("not a step")
+        .help("name a step")
 }
 
 pub(in crate::sema::expr) fn misplaced_signal(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &text::MISPLACED_STATEMENT,
-        span,
-        format!("the signal \"{name}\" is not a value"),
-    )
-    .note("a signal")
-    .help("use a signal in the condition of a `listener` or a `wait for`")
+    text::MISPLACED_STATEMENT
+        .at(span, format!("the signal \"{name}\" is not a value"))
+        .note("a signal")
+        .help("use a signal in the condition of a `listener` or a `wait for`")
 }

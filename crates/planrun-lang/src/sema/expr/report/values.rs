@@ -29,7 +29,9 @@ pub(in crate::sema::expr) fn wrong_type(
     } else {
         format!("{expectation} does not fit: {mismatch}")
     };
-    let diagnostic = Diagnostic::new(expectation.code, span, message)
+    let diagnostic = expectation
+        .code
+        .at(span, message)
         .note(format!("this is {}", short(actual)))
         .expected(expected, actual)
         .help(format!("give a value of type {}", short(expected)));
@@ -163,7 +165,8 @@ pub(in crate::sema::expr) fn extra_field(
 ) -> Diagnostic {
     let fields: Vec<&str> = object.fields.iter().map(|field| &*field.name).collect();
     let message = format!("there is no field `{name}` in {expectation}");
-    let diagnostic = Diagnostic::new(&names::UNKNOWN_FIELD, span, message)
+    let diagnostic = names::UNKNOWN_FIELD
+        .at(span, message)
         .note("no such field")
         .help(if fields.is_empty() {
             "remove it".to_owned()
@@ -186,7 +189,9 @@ pub(in crate::sema::expr) fn missing_fields(
         ("the fields", "are")
     };
     let message = format!("{what} {} of {expectation} {is} missing", named.join(", "));
-    Diagnostic::new(expectation.code, span, message)
+    expectation
+        .code
+        .at(span, message)
         .note(format!("without {}", named.join(", ")))
         .expected(object, "an object without them")
         .help(format!(
@@ -208,20 +213,20 @@ pub(in crate::sema::expr) fn not_a_bool(
     node: &Node,
 ) -> Diagnostic {
     let tight = what.contains("`!`");
-    let diagnostic = Diagnostic::new(
-        &types::NOT_A_BOOL,
-        span,
-        format!("{what} must be a bool, but this is {}", short(ty)),
-    )
-    .note(format!("this is {}", short(ty)))
-    .expected(
-        "bool",
-        if *ty == Type::Any {
-            "a value of unknown type".to_owned()
-        } else {
-            ty.to_string()
-        },
-    );
+    let diagnostic = types::NOT_A_BOOL
+        .at(
+            span,
+            format!("{what} must be a bool, but this is {}", short(ty)),
+        )
+        .note(format!("this is {}", short(ty)))
+        .expected(
+            "bool",
+            if *ty == Type::Any {
+                "a value of unknown type".to_owned()
+            } else {
+                ty.to_string()
+            },
+        );
     let simple = combine::is_simple(node);
     let present = ty.without_null();
     let (text, help) = match super::super::literal::widened(&present) {
@@ -259,17 +264,17 @@ pub(in crate::sema::expr) fn no_binary(
     sign: Span,
 ) -> Diagnostic {
     let symbol = symbol(operator);
-    let diagnostic = Diagnostic::new(
-        &types::NO_OVERLOAD,
-        sign,
-        format!(
-            "`{symbol}` cannot be applied to {} and {}",
-            short(left),
-            short(right)
-        ),
-    )
-    .note("no matching overload")
-    .expected(forms(operator), format!("{left} {symbol} {right}"));
+    let diagnostic = types::NO_OVERLOAD
+        .at(
+            sign,
+            format!(
+                "`{symbol}` cannot be applied to {} and {}",
+                short(left),
+                short(right)
+            ),
+        )
+        .note("no matching overload")
+        .expected(forms(operator), format!("{left} {symbol} {right}"));
     if operator == Operator::Add && (is_text(left) || is_text(right)) {
         return diagnostic
             .help("convert the other side to a string with `string(…)`, or write \"… ${x} …\"");
@@ -367,28 +372,22 @@ pub(in crate::sema::expr) fn as_text(
 }
 
 pub(in crate::sema::expr) fn no_order(ty: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &types::NO_OVERLOAD,
-        span,
-        format!("`sortBy` cannot order {}", short(ty)),
-    )
-    .note("cannot be ordered")
-    .expected(
-        "numbers, or values of one of string, bool, bytes, timestamp or duration",
-        ty,
-    )
-    .help("sort by a number, a string or a time of each element: `xs.sortBy(x, x.name)`")
+    types::NO_OVERLOAD
+        .at(span, format!("`sortBy` cannot order {}", short(ty)))
+        .note("cannot be ordered")
+        .expected(
+            "numbers, or values of one of string, bool, bytes, timestamp or duration",
+            ty,
+        )
+        .help("sort by a number, a string or a time of each element: `xs.sortBy(x, x.name)`")
 }
 
 pub(in crate::sema::expr) fn no_unary(symbol: &str, ty: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &types::NO_OVERLOAD,
-        span,
-        format!("`{symbol}` cannot be applied to {ty}"),
-    )
-    .note(format!("this is {ty}"))
-    .expected("int, double or duration", ty)
-    .help("only numbers and durations can be negated")
+    types::NO_OVERLOAD
+        .at(span, format!("`{symbol}` cannot be applied to {ty}"))
+        .note(format!("this is {ty}"))
+        .expected("int, double or duration", ty)
+        .help("only numbers and durations can be negated")
 }
 
 pub(in crate::sema::expr) fn never_equal(
@@ -397,14 +396,14 @@ pub(in crate::sema::expr) fn never_equal(
     sides: (Span, Span),
     sign: Span,
 ) -> Diagnostic {
-    let diagnostic = Diagnostic::new(
-        &types::NO_OVERLOAD,
-        sign,
-        format!("{} and {} can never be equal", short(left), short(right)),
-    )
-    .note("always the same result")
-    .expected(left, right)
-    .help("compare values of the same type");
+    let diagnostic = types::NO_OVERLOAD
+        .at(
+            sign,
+            format!("{} and {} can never be equal", short(left), short(right)),
+        )
+        .note("always the same result")
+        .expected(left, right)
+        .help("compare values of the same type");
     let constants = [(left, right, sides.1), (right, left, sides.0)];
     for (other, given, span) in constants {
         if let Type::Literal(Literal::String(text)) = given {
@@ -418,14 +417,14 @@ pub(in crate::sema::expr) fn never_equal(
 }
 
 pub(in crate::sema::expr) fn never_in(element: &Type, container: &Type, sign: Span) -> Diagnostic {
-    Diagnostic::new(
-        &types::NO_OVERLOAD,
-        sign,
-        format!("{} can never be in {}", short(element), short(container)),
-    )
-    .note("always false")
-    .expected(container, element)
-    .help("use a value of the type that it contains")
+    types::NO_OVERLOAD
+        .at(
+            sign,
+            format!("{} can never be in {}", short(element), short(container)),
+        )
+        .note("always false")
+        .expected(container, element)
+        .help("use a value of the type that it contains")
 }
 
 pub(in crate::sema::expr) fn no_elements(ty: &Type, path: &str, span: Span) -> Diagnostic {
@@ -435,86 +434,88 @@ pub(in crate::sema::expr) fn no_elements(ty: &Type, path: &str, span: Span) -> D
     } else {
         "remove the index"
     };
-    Diagnostic::new(
-        &types::NOT_A_LIST,
-        span,
-        format!("`{path}` is {} and has no elements", short(ty)),
-    )
-    .note(format!("this is {}", short(ty)))
-    .expected("a list or a map", ty)
-    .help(help)
+    types::NOT_A_LIST
+        .at(
+            span,
+            format!("`{path}` is {} and has no elements", short(ty)),
+        )
+        .note(format!("this is {}", short(ty)))
+        .expected("a list or a map", ty)
+        .help(help)
 }
 
 pub(in crate::sema::expr) fn not_a_list(name: &str, ty: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &types::NOT_A_LIST,
-        span,
-        format!("`{name}` iterates over a list or a map, but this is {ty}"),
-    )
-    .note(format!("this is {ty}"))
-    .expected("a list or a map", ty)
-    .help("use a list or a map")
+    types::NOT_A_LIST
+        .at(
+            span,
+            format!("`{name}` iterates over a list or a map, but this is {ty}"),
+        )
+        .note(format!("this is {ty}"))
+        .expected("a list or a map", ty)
+        .help("use a list or a map")
 }
 
 pub(in crate::sema::expr) fn not_an_entry(ty: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &types::NO_OVERLOAD,
-        span,
-        format!(
-            "`transformMapEntry` makes a map of entries, but this is {}",
-            short(ty)
-        ),
-    )
-    .note("not a map")
-    .expected("a map", ty)
-    .help("write a map with one key: `xs.transformMapEntry(i, x, { x.name: x })`")
+    types::NO_OVERLOAD
+        .at(
+            span,
+            format!(
+                "`transformMapEntry` makes a map of entries, but this is {}",
+                short(ty)
+            ),
+        )
+        .note("not a map")
+        .expected("a map", ty)
+        .help("write a map with one key: `xs.transformMapEntry(i, x, { x.name: x })`")
 }
 
 pub(in crate::sema::expr) fn wrong_key(actual: &Type, expected: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &types::NO_OVERLOAD,
-        span,
-        format!("keys here are {expected}, but this is {actual}"),
-    )
-    .note(format!("this is {actual}"))
-    .expected(expected, actual)
-    .help(format!("use a key of type {expected}"))
+    types::NO_OVERLOAD
+        .at(
+            span,
+            format!("keys here are {expected}, but this is {actual}"),
+        )
+        .note(format!("this is {actual}"))
+        .expected(expected, actual)
+        .help(format!("use a key of type {expected}"))
 }
 
 pub(in crate::sema::expr) fn wrong_position(actual: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        &types::NO_OVERLOAD,
-        span,
-        format!("a list is indexed by an int, but this is {actual}"),
-    )
-    .note(format!("this is {actual}"))
-    .expected("int", actual)
-    .help("positions in a list are whole numbers from 0")
+    types::NO_OVERLOAD
+        .at(
+            span,
+            format!("a list is indexed by an int, but this is {actual}"),
+        )
+        .note(format!("this is {actual}"))
+        .expected("int", actual)
+        .help("positions in a list are whole numbers from 0")
 }
 
 pub(in crate::sema::expr) fn negative_position(position: i64, span: Span) -> Diagnostic {
     let message = format!("this always fails: index out of range: {position}");
-    Diagnostic::new(&order::CONSTANT_FAILURE, span, message)
+    order::CONSTANT_FAILURE
+        .at(span, message)
         .note("no list has this position")
         .help("positions count from 0; the last element is `xs.last()`")
         .expected("0 or more", position)
 }
 
 pub(in crate::sema::expr) fn no_key(ty: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(&types::NO_OVERLOAD, span, format!("{ty} cannot be a key"))
+    types::NO_OVERLOAD
+        .at(span, format!("{ty} cannot be a key"))
         .note(format!("this is {ty}"))
         .expected("string, int, uint or bool", ty)
         .help("use a string, a whole number or a bool as a key")
 }
 
 pub(in crate::sema::expr) fn interpolated_value(ty: &Type, span: Span) -> Diagnostic {
-    let diagnostic = Diagnostic::new(
-        &types::INTERPOLATED_VALUE,
-        span,
-        format!("{} cannot be interpolated directly", short(ty)),
-    )
-    .note(format!("this is {}", short(ty)))
-    .expected("string, number or bool", ty);
+    let diagnostic = types::INTERPOLATED_VALUE
+        .at(
+            span,
+            format!("{} cannot be interpolated directly", short(ty)),
+        )
+        .note(format!("this is {}", short(ty)))
+        .expected("string, number or bool", ty);
     if matches!(ty, Type::Timestamp | Type::Duration | Type::Bytes) {
         let diagnostic = diagnostic.help("convert it to a string with `string(…)`");
         let edits = wrapped(span, "string(", ")");
@@ -533,14 +534,14 @@ pub(in crate::sema::expr) fn interpolated_value(ty: &Type, span: Span) -> Diagno
 pub(in crate::sema::expr) fn lossy_number(number: i64, span: Span) -> Diagnostic {
     #[expect(clippy::cast_precision_loss, reason = "the message displays the loss")]
     let near = number as f64;
-    Diagnostic::new(
-        &types::LOSSY_NUMBER,
-        span,
-        format!("{number} cannot be represented exactly as a double: it becomes {near}"),
-    )
-    .note("loses digits")
-    .expected("an int up to 9007199254740992", number)
-    .help("compare ints with ints, or write the intended number as a double")
+    types::LOSSY_NUMBER
+        .at(
+            span,
+            format!("{number} cannot be represented exactly as a double: it becomes {near}"),
+        )
+        .note("loses digits")
+        .expected("an int up to 9007199254740992", number)
+        .help("compare ints with ints, or write the intended number as a double")
 }
 
 fn symbol(operator: Operator) -> &'static str {

@@ -6,7 +6,7 @@ use super::expected::Expected;
 use crate::diag::{Edit, fix};
 use crate::source::Span;
 use crate::syntax::lower::{Damage, DamageKind};
-use crate::syntax::scan::{Delimiter, STATEMENT_WORDS, Scan, Token, TokenKind};
+use crate::syntax::scan::{Bracket, Delimiter, STATEMENT_WORDS, Scan, Token, TokenKind};
 use crate::value::shortened;
 use rewrites::Rewriter;
 
@@ -137,20 +137,13 @@ impl<'s> Context<'s> {
         let mut depth = 0_usize;
         let mut flat = Vec::new();
         for token in self.all() {
-            match token.kind {
-                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
-                TokenKind::Close(_) | TokenKind::InterpolationEnd => {
-                    depth = depth.saturating_sub(1);
-                    if depth == 0 {
-                        flat.push(*token);
-                    }
-                }
-                _ if depth == 0 => flat.push(*token),
-                TokenKind::Word
-                | TokenKind::Number
-                | TokenKind::Text
-                | TokenKind::Symbol
-                | TokenKind::Broken => {}
+            match token.kind.bracket() {
+                Bracket::Opens => depth += 1,
+                Bracket::Closes => depth = depth.saturating_sub(1),
+                Bracket::Neither => {}
+            }
+            if depth == 0 {
+                flat.push(*token);
             }
         }
         flat
@@ -232,23 +225,12 @@ impl<'s> Context<'s> {
         let mut depth = 0_usize;
         for index in start..self.end {
             let token = self.token(index)?;
-            match token.kind {
-                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
-                TokenKind::Close(_) | TokenKind::InterpolationEnd if depth == 1 => {
-                    return Some(token);
-                }
-                TokenKind::Close(_) | TokenKind::InterpolationEnd => {
-                    depth = depth.checked_sub(1)?;
-                }
-                TokenKind::Word
-                | TokenKind::Number
-                | TokenKind::Text
-                | TokenKind::Symbol
-                | TokenKind::Broken => {
-                    if depth == 0 {
-                        return None;
-                    }
-                }
+            match token.kind.bracket() {
+                Bracket::Opens => depth += 1,
+                Bracket::Closes if depth == 1 => return Some(token),
+                Bracket::Closes => depth = depth.checked_sub(1)?,
+                Bracket::Neither if depth == 0 => return None,
+                Bracket::Neither => {}
             }
         }
         None
@@ -484,15 +466,11 @@ impl<'s> Context<'s> {
     fn open(&self) -> Option<usize> {
         let mut depth = 0_usize;
         for index in (self.first..self.found).rev() {
-            match self.token(index)?.kind {
-                TokenKind::Close(_) | TokenKind::InterpolationEnd => depth += 1,
-                TokenKind::Open(_) | TokenKind::Interpolation if depth > 0 => depth -= 1,
-                TokenKind::Open(_) | TokenKind::Interpolation => return Some(index),
-                TokenKind::Word
-                | TokenKind::Number
-                | TokenKind::Text
-                | TokenKind::Symbol
-                | TokenKind::Broken => {}
+            match self.token(index)?.kind.bracket() {
+                Bracket::Closes => depth += 1,
+                Bracket::Opens if depth > 0 => depth -= 1,
+                Bracket::Opens => return Some(index),
+                Bracket::Neither => {}
             }
         }
         None

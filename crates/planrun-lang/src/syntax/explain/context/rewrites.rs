@@ -92,10 +92,7 @@ impl Rewriter<'_> {
             }
             let alone = matches!(before, "{" | ",") && matches!(after, "," | "}");
             if alone && open.last() == Some(&"{") && Context::is_word(Some(window[1])) {
-                edits.push(Edit::new(
-                    Span::at(window[1].end as usize),
-                    format!(": {name}"),
-                ));
+                edits.push(Edit::new(window[1].span().after(), format!(": {name}")));
             }
         }
         edits

@@ -9,7 +9,7 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::scan::repair::Repair;
-use crate::syntax::scan::tokens::{Delimiter, Token, TokenKind};
+use crate::syntax::scan::tokens::{Bracket, Delimiter, Token, TokenKind};
 use crate::syntax::scan::words::{
     begins_item, begins_line, encloses_arms, encloses_clauses, is_clause_word, opens_block,
     symbol_at, word_at,
@@ -60,7 +60,7 @@ struct Frame {
     clauses: bool,
     /// Number of constructs that nest without brackets (`map<`, `Result<`, `match`) when the delimiter was opened.
     unbracketed: usize,
-    /// Nesting depth of the content read so far.
+    /// Bracket depth of the content read so far.
     height: usize,
 }
 
@@ -76,7 +76,7 @@ struct Matcher<'a> {
     unbracketed: usize,
     /// Number of `!` and `-` before the next operand, each of which adds a level of nesting.
     signs: usize,
-    /// Nesting depth of the element that has just ended; each `[]` after it adds a level.
+    /// Bracket depth of the element that has just ended; each `[]` after it adds a level.
     height: usize,
     /// Lines with an unterminated text, which may have swallowed brackets.
     breaks: Vec<u32>,
@@ -89,19 +89,18 @@ impl<'a> Matcher<'a> {
             .iter()
             .filter(|token| token.kind == TokenKind::Broken);
         let breaks = broken.map(|token| token.line).collect();
-        let (frames, found) = (Vec::new(), Matched::default());
         Self {
             text,
             tokens,
             seek_lost,
             seek_spare,
-            frames,
+            frames: Vec::new(),
             blocks: 0,
             unbracketed: 0,
             signs: 0,
             height: 0,
             breaks,
-            found,
+            found: Matched::default(),
         }
     }
 
@@ -345,15 +344,11 @@ impl<'a> Matcher<'a> {
         let mut depth = 0_usize;
         let mut closed = 0;
         for next in rest.take_while(|next| next.line == token.line) {
-            match next.kind {
-                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
-                TokenKind::Close(_) | TokenKind::InterpolationEnd if depth == 0 => closed += 1,
-                TokenKind::Close(_) | TokenKind::InterpolationEnd => depth -= 1,
-                TokenKind::Word
-                | TokenKind::Number
-                | TokenKind::Text
-                | TokenKind::Symbol
-                | TokenKind::Broken => {}
+            match next.kind.bracket() {
+                Bracket::Opens => depth += 1,
+                Bracket::Closes if depth == 0 => closed += 1,
+                Bracket::Closes => depth -= 1,
+                Bracket::Neither => {}
             }
         }
         opened > 0 && closed >= opened
@@ -454,15 +449,11 @@ impl<'a> Matcher<'a> {
             if end > index && token.line_start && begins_item(self.text, self.tokens, end) {
                 break;
             }
-            match token.kind {
-                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
-                TokenKind::Close(_) | TokenKind::InterpolationEnd if depth == 0 => break,
-                TokenKind::Close(_) | TokenKind::InterpolationEnd => depth -= 1,
-                TokenKind::Word
-                | TokenKind::Number
-                | TokenKind::Text
-                | TokenKind::Symbol
-                | TokenKind::Broken => {}
+            match token.kind.bracket() {
+                Bracket::Opens => depth += 1,
+                Bracket::Closes if depth == 0 => break,
+                Bracket::Closes => depth -= 1,
+                Bracket::Neither => {}
             }
             end += 1;
             let bracket = self
@@ -488,12 +479,12 @@ impl<'a> Matcher<'a> {
                 ("expressions and types", MAX_EXPRESSION_DEPTH)
             };
             self.push(
-                Diagnostic::new(
-                    &codes::TOO_DEEP,
-                    start.span(),
-                    format!("{what} are nested more than {limit} deep here"),
-                )
-                .help("move the inner part to a `let`, a step or a plan of its own"),
+                codes::TOO_DEEP
+                    .at(
+                        start.span(),
+                        format!("{what} are nested more than {limit} deep here"),
+                    )
+                    .help("move the inner part to a `let`, a step or a plan of its own"),
             );
             self.found
                 .repairs

@@ -1,8 +1,8 @@
 //! Reports and repairs unmatched delimiters: missing, wrong and surplus ones.
 
 use super::{Frame, Matcher, closing};
+use crate::diag::Edit;
 use crate::diag::codes::text as codes;
-use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 use crate::syntax::scan::repair::Repair;
 use crate::syntax::scan::tokens::{Delimiter, Token, TokenKind};
@@ -45,11 +45,8 @@ impl Matcher<'_> {
         let opening = open.text(self.text);
         let closing = closing(frame.delimiter);
         let place = Span::from(behind.saturating_sub(1)..behind);
-        let mut diagnostic = Diagnostic::new(
-            &codes::UNCLOSED_DELIMITER,
-            open.span(),
-            format!("this `{opening}` is never closed"),
-        );
+        let mut diagnostic =
+            codes::UNCLOSED_DELIMITER.at(open.span(), format!("this `{opening}` is never closed"));
         diagnostic = match self.tokens.get(index) {
             Some(_) => diagnostic.label(place, format!("`{closing}` is missing after this")),
             None => diagnostic.label(place, format!("the text ends here without `{closing}`")),
@@ -115,17 +112,17 @@ impl Matcher<'_> {
             closing(frame.delimiter),
         );
         self.push(
-            Diagnostic::new(
-                &codes::UNEXPECTED_TOKEN,
-                token.span(),
-                format!("`{found}` does not close `{opening}`"),
-            )
-            .label(open.span(), "opened here")
-            .help(format!("write `{expected}`"))
-            .unsafe_fix(
-                format!("write `{expected}`"),
-                vec![Edit::new(token.span(), expected.to_string())],
-            ),
+            codes::UNEXPECTED_TOKEN
+                .at(
+                    token.span(),
+                    format!("`{found}` does not close `{opening}`"),
+                )
+                .label(open.span(), "opened here")
+                .help(format!("write `{expected}`"))
+                .unsafe_fix(
+                    format!("write `{expected}`"),
+                    vec![Edit::new(token.span(), expected.to_string())],
+                ),
         );
         self.found.repairs.push(Repair::Character {
             span: token.span(),
@@ -142,7 +139,8 @@ impl Matcher<'_> {
         let braces = [open.span(), close.span()];
         let message = "the clauses of a step have no braces";
         self.push(
-            Diagnostic::new(&codes::UNEXPECTED_TOKEN, open.span(), message)
+            codes::UNEXPECTED_TOKEN
+                .at(open.span(), message)
                 .label(close.span(), "closed here")
                 .help("remove the braces")
                 .fix_all("remove the braces", braces.map(Edit::removal).to_vec()),
@@ -166,15 +164,12 @@ impl Matcher<'_> {
         let edits = vec![Edit::removal(token.span())];
         self.found.surplus_closers.push(token.span());
         self.push(
-            Diagnostic::new(
-                &codes::UNEXPECTED_TOKEN,
-                token.span(),
-                format!("unmatched `{found}`"),
-            )
-            .help(format!(
-                "remove the `{found}`, or add the opening one where it belongs"
-            ))
-            .unsafe_fix(format!("remove the `{found}`"), edits),
+            codes::UNEXPECTED_TOKEN
+                .at(token.span(), format!("unmatched `{found}`"))
+                .help(format!(
+                    "remove the `{found}`, or add the opening one where it belongs"
+                ))
+                .unsafe_fix(format!("remove the `{found}`"), edits),
         );
     }
 
@@ -202,16 +197,16 @@ impl Matcher<'_> {
         }
         let place = Span::from(last.end..last.end + 1);
         self.push(
-            Diagnostic::new(
-                &codes::UNEXPECTED_TOKEN,
-                last.span(),
-                format!("expected `{opening}` at the end of this line"),
-            )
-            .label(
-                token.span(),
-                format!("this `{}` is unmatched", token.text(self.text)),
-            )
-            .help(format!("write `{opening}` at the end of the line")),
+            codes::UNEXPECTED_TOKEN
+                .at(
+                    last.span(),
+                    format!("expected `{opening}` at the end of this line"),
+                )
+                .label(
+                    token.span(),
+                    format!("this `{}` is unmatched", token.text(self.text)),
+                )
+                .help(format!("write `{opening}` at the end of the line")),
         );
         self.found.repairs.push(Repair::Character {
             span: place,

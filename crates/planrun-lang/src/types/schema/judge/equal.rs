@@ -50,7 +50,7 @@ pub(super) fn constant(known: &Known, expected: &Json) -> Verdict {
 
 /// Returns true if the value certainly equals `expected`, false if it certainly differs, and `None` if that is unknown.
 pub(super) fn equals(known: &Known, expected: &Json) -> Option<bool> {
-    if !Kinds::of(known).meets(Kinds::of_json(expected)) {
+    if !Kinds::of(known).intersects(Kinds::of_json(expected)) {
         return Some(false);
     }
     match (known, expected) {

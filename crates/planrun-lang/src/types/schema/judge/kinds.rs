@@ -13,7 +13,7 @@ impl Kinds {
             Known::Of(ty) => Self::of_type(ty),
             Known::Object { .. } => Self::OBJECT,
             Known::List(_) | Known::Elements(_) => Self::LIST,
-            Known::Either(all) => all.iter().map(Self::of).fold(Self::NONE, Self::and),
+            Known::Either(all) => all.iter().map(Self::of).fold(Self::NONE, Self::union),
         }
     }
 
@@ -32,7 +32,7 @@ impl Kinds {
         }
     }
 
-    fn of_type(ty: &Type) -> Self {
+    pub(crate) fn of_type(ty: &Type) -> Self {
         match ty {
             Type::Never | Type::Any | Type::Invalid => Self::ALL,
             Type::Null => Self::NULL,
@@ -42,13 +42,13 @@ impl Kinds {
             Type::String | Type::Bytes | Type::Timestamp | Type::Duration | Type::Type => {
                 Self::TEXT
             }
-            Type::Literal(literal) => Self::of_json(&super::known::literal_json(literal)),
+            Type::Literal(literal) => Self::of_json(&literal.to_json()),
             Type::List(_) => Self::LIST,
             Type::Map(_) | Type::Object(_) | Type::Result(_) | Type::Error => Self::OBJECT,
             Type::Union(members) => members
                 .iter()
                 .map(Self::of_type)
-                .fold(Self::NONE, Self::and),
+                .fold(Self::NONE, Self::union),
         }
     }
 
@@ -68,8 +68,8 @@ impl Kinds {
         else {
             return Verdict::Unknown;
         };
-        let allowed = kinds.into_iter().fold(Self::NONE, Self::and);
-        match (self.among(allowed) == self, self.meets(allowed)) {
+        let allowed = kinds.into_iter().fold(Self::NONE, Self::union);
+        match (self.intersection(allowed) == self, self.intersects(allowed)) {
             (true, _) => Verdict::Fits,
             (false, true) => Verdict::Unknown,
             (false, false) => {

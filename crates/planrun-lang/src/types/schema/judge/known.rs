@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use crate::types::{Literal, ObjectType, Rest, Type, error_object, result_union};
+use crate::types::{ObjectType, Rest, Type, error_object, result_union};
 
 /// A JSON value that may be only partly known.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ impl Known {
         match self {
             Self::Exactly(json) => Some(json.clone()),
             Self::Of(Type::Null) => Some(Json::Null),
-            Self::Of(Type::Literal(literal)) => Some(literal_json(literal)),
+            Self::Of(Type::Literal(literal)) => Some(literal.to_json()),
             Self::Object {
                 fields,
                 rest: Rest::Closed,
@@ -279,7 +279,7 @@ pub fn placed_field(field: KnownField, ty: &Type, required: bool) -> Option<Know
 fn of_type(ty: &Type) -> Known {
     match ty {
         Type::Union(members) => Known::Either(members.iter().cloned().map(Known::Of).collect()),
-        Type::Literal(literal) => Known::Exactly(literal_json(literal)),
+        Type::Literal(literal) => Known::Exactly(literal.to_json()),
         Type::Null => Known::Exactly(Json::Null),
         Type::List(element) => Known::Elements(Box::new(Known::Of((**element).clone()))),
         Type::Map(map) => Known::Object {
@@ -313,13 +313,5 @@ fn of_type(ty: &Type) -> Known {
         | Type::Timestamp
         | Type::Duration
         | Type::Type => Known::Of(ty.clone()),
-    }
-}
-
-pub(super) fn literal_json(literal: &Literal) -> Json {
-    match literal {
-        Literal::Bool(value) => Json::from(*value),
-        Literal::Int(value) => Json::from(*value),
-        Literal::String(value) => Json::from(&**value),
     }
 }

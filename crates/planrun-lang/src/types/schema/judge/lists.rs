@@ -30,7 +30,7 @@ impl Judge<'_> {
             _ => true,
         };
         if !current
-            || !kinds.meets(Kinds::LIST)
+            || !kinds.intersects(Kinds::LIST)
             || *expected == Json::Bool(true) && keyword != "uniqueItems" && keyword != "contains"
         {
             return Verdict::Fits;

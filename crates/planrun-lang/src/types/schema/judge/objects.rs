@@ -103,7 +103,8 @@ impl Judge<'_> {
             "dependentRequired" | "dependentSchemas" | "unevaluatedProperties" => latest,
             _ => true,
         };
-        if !current || *expected == Json::Bool(true) || !Kinds::of(known).meets(Kinds::OBJECT) {
+        if !current || *expected == Json::Bool(true) || !Kinds::of(known).intersects(Kinds::OBJECT)
+        {
             return Verdict::Fits;
         }
         let Some(object) = subject.object() else {

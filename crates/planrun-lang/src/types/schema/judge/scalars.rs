@@ -22,7 +22,7 @@ impl Judge<'_> {
             {
                 Verdict::Fits
             }
-            _ if Kinds::of(known).meets(Kinds::NUMBER) => Verdict::Unknown,
+            _ if Kinds::of(known).intersects(Kinds::NUMBER) => Verdict::Unknown,
             _ => Verdict::Fits,
         }
     }
@@ -33,7 +33,7 @@ impl Judge<'_> {
             "contentEncoding" | "contentMediaType" => self.is(Draft::Latest),
             _ => false,
         };
-        if told_only || !Kinds::of(known).meets(Kinds::TEXT) {
+        if told_only || !Kinds::of(known).intersects(Kinds::TEXT) {
             return Verdict::Fits;
         }
         match known {
