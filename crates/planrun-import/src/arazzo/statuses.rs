@@ -218,6 +218,8 @@ mod tests {
         assert_eq!(classes("$statusCode == 200"), None);
         assert_eq!(classes("$statusCode != 200"), Some(Vec::new()));
         assert_eq!(classes("$statusCode == 404"), some(&["tool.not_found"]));
+        let required = some(&["tool.precondition_required"]);
+        assert_eq!(classes("$statusCode == 428"), required);
         let refused = [
             "tool",
             "auth.authentication",
