@@ -99,9 +99,6 @@ fn is_of_tool(class: &str) -> bool {
 }
 
 /// Parses a comparison of the status with a number.
-///
-/// # Errors
-/// Returns a message if it is anything else.
 fn compared(words: &mut Words<'_>) -> Result<Statuses, String> {
     let left = words.take()?;
     let operator = words.comparison().ok_or("it has no comparison")?;

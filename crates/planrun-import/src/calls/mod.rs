@@ -135,10 +135,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Returns the plan that makes these calls.
-    ///
-    /// # Errors
-    /// Returns an error if there are more than [`MAX_CALLS`] calls.
+    /// Returns the plan that makes these calls. Returns an error if there are more than [`MAX_CALLS`] calls.
     pub fn file(mut self, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
         if self.calls.len() > MAX_CALLS {
             let count = self.calls.len();

@@ -32,7 +32,6 @@ const SHORT: usize = 5;
 /// Notes for the report about a translated expression: where its value may differ from the original.
 pub type Caveats = RefCell<BTreeSet<&'static str>>;
 
-/// # Errors
 /// Returns a message if the expression is too long.
 pub fn within_bounds(text: &str) -> Result<(), String> {
     if text.len() <= MAX_EXPRESSION {

@@ -31,9 +31,6 @@ pub struct Scope<'s> {
 }
 
 /// Translates an expression.
-///
-/// # Errors
-/// Returns a message if it is invalid or has no counterpart.
 pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
     within_bounds(text)?;
     nested(text, scope, &Reader::new(&[], scope))
@@ -363,7 +360,6 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// # Errors
     /// Returns a message if the expression reads a property of an error that plans do not have.
     fn may_read(&self, key: &str) -> Result<(), String> {
         match self.tokens.before(3) {
