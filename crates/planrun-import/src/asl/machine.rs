@@ -11,7 +11,6 @@ use crate::document::{Refused, entries};
 /// The most states of a machine.
 const MAX_STATES: usize = 500;
 
-/// One state.
 pub struct State<'d> {
     pub name: &'d str,
     pub entry: &'d Entry,

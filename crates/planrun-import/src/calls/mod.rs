@@ -434,7 +434,6 @@ fn lowered(value: &Value, steps: Steps<'_>, draft: &mut Draft<'_>) -> Expr {
     }
 }
 
-/// Returns a part of a text.
 fn part_of_text(part: &Value, steps: Steps<'_>, draft: &mut Draft<'_>) -> TemplatePart {
     if let Value::Plain(plain) = part {
         return match &plain.kind {

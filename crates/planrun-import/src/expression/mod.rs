@@ -42,7 +42,6 @@ pub fn within_bounds(text: &str) -> Result<(), String> {
     ))
 }
 
-/// Returns true if an expression reads a name.
 pub fn reads(expression: &Expr, name: &str) -> bool {
     let mut found = matches!(&expression.kind, ExprKind::Name(there) if &**there == name);
     expression.parts(&mut |part| found |= reads(part, name));

@@ -8,7 +8,6 @@ use super::{element, lenient, only_list, sliced, within_bounds};
 use crate::draft::excerpt;
 use crate::tree;
 
-/// The root of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {
     /// `$`

@@ -46,7 +46,6 @@ pub enum Next<'d> {
     End,
 }
 
-/// One task.
 #[derive(Debug)]
 pub struct Task<'d> {
     pub name: &'d str,
@@ -71,7 +70,6 @@ impl<'d> Task<'d> {
         self.node.get(self.kind).unwrap_or(self.node)
     }
 
-    /// Returns its unknown fields.
     pub fn unknown_fields(&self) -> impl Iterator<Item = &'d Entry> {
         let known = KINDS.iter().find(|(kind, _)| *kind == self.kind);
         let further = known.map_or(&[] as &[&str], |(_, further)| further);

@@ -316,7 +316,6 @@ impl Catalog {
         self.namespaces.keys()
     }
 
-    /// Returns the tool with this name in this namespace.
     pub fn tool(&self, namespace: &str, name: &str) -> Option<&Tool> {
         self.namespaces
             .get(namespace)?

@@ -25,7 +25,6 @@ const VERSION: &str = "1.0";
 /// Maximum length in an error message of a body that describes no known error, in characters.
 const MAX_BODY_PREVIEW: usize = 200;
 
-/// The client of an agent.
 pub(super) struct Agent {
     pub client: HttpClient,
     pub host: Arc<dyn Host>,

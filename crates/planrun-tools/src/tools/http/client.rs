@@ -31,7 +31,6 @@ pub struct HttpClient {
     permissions: Option<Arc<Permissions>>,
 }
 
-/// One request.
 #[derive(Clone)]
 pub struct HttpRequest {
     pub method: Method,

@@ -35,7 +35,6 @@ impl TaskId {
         Self(id)
     }
 
-    /// Returns the task of a handle.
     pub(super) fn of(handle: &Handle) -> Option<Self> {
         handle.content()["task"].as_str().map(|id| Self(id.into()))
     }
@@ -175,7 +174,6 @@ impl Call<'_> {
     }
 }
 
-/// Returns the outcome of a completed task.
 fn completed(result: JsonObject, signature: &Signature) -> CallOutcome {
     let result = serde_json::from_value::<CallToolResult>(Json::Object(result));
     let result = result.map_err(|problem| {

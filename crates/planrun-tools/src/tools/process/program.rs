@@ -34,7 +34,6 @@ pub struct Program {
     pub secrets: Vec<String>,
 }
 
-/// One tool of a program.
 #[derive(Clone, Debug)]
 pub struct ProgramTool {
     pub signature: Arc<Signature>,
@@ -75,7 +74,6 @@ impl std::fmt::Debug for Program {
     }
 }
 
-/// The transport of one tool of a program.
 pub(in crate::tools) struct ProgramTransport {
     program: Arc<Program>,
     tool: ProgramTool,

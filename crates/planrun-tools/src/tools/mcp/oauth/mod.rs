@@ -51,7 +51,6 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// Returns the reason.
     pub(super) fn into_reason(self) -> String {
         match self {
             Self::Denied(why) | Self::Broken(why) => why,
