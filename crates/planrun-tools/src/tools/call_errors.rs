@@ -1,4 +1,7 @@
-//! The errors of calls that do not follow the contract of their tool.
+//! The errors of calls that do not follow the contract of their tool, and the causes of errors.
+
+use std::error::Error;
+use std::iter::successors;
 
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
@@ -14,4 +17,16 @@ pub fn invalid_arguments(message: impl Into<String>) -> CallError {
 pub fn invalid_result(message: impl Into<String>) -> CallError {
     let class = ErrorClass::Validation(Validation::Result);
     CallError::new(class, message, Sent::Answered)
+}
+
+/// Returns an error and its causes, outermost first.
+pub fn causes<'a>(
+    error: &'a (dyn Error + 'static),
+) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    successors(Some(error), |error| (*error).source())
+}
+
+/// Returns the message of the innermost cause of an error, which is the most specific one.
+pub fn innermost(error: &(dyn Error + 'static)) -> String {
+    causes(error).last().unwrap_or(error).to_string()
 }

@@ -15,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::charset::to_utf8;
 use super::resolver::{PermittedResolver, REQUESTED};
-use crate::tools::{EventSender, Progress};
-use crate::tools::{invalid_arguments, invalid_result};
+use crate::tools::{EventSender, Progress, causes, innermost, invalid_arguments, invalid_result};
 
 /// Maximum number of redirects of a request.
 pub(in crate::tools) const MAX_REDIRECTS: usize = 5;
@@ -313,12 +312,7 @@ pub(in crate::tools) fn build(
     let client = builder()
         .build()
         .or_else(|_| builder().tls_certs_only([]).build());
-    client.map_err(|problem| {
-        format!(
-            "cannot create an HTTP client: {}",
-            innermost_cause(&problem)
-        )
-    })
+    client.map_err(|problem| format!("cannot create an HTTP client: {}", innermost(&problem)))
 }
 
 fn check_scheme(url: &Url) -> Result<(), CallError> {
@@ -436,7 +430,7 @@ pub(super) async fn piece(
         let message = format!(
             "the answer of {} was interrupted: {}",
             display_url(response.url()),
-            innermost_cause(&problem)
+            innermost(&problem)
         );
         error(
             ErrorClass::Transient(Transient::Network),
@@ -467,7 +461,7 @@ fn report_progress(events: &mut EventSender, bytes: usize, total: Option<u64>) {
 fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
     let place = display_url(url);
     if problem.is_builder() {
-        let message = format!("{place} cannot be requested: {}", innermost_cause(problem));
+        let message = format!("{place} cannot be requested: {}", innermost(problem));
         return invalid_arguments(message);
     }
     if let Some(denial) = causes(problem).find_map(|cause| cause.downcast_ref::<Denial>()) {
@@ -479,7 +473,7 @@ fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
         } else {
             Transient::Network
         };
-        let message = format!("{place} cannot be reached: {}", innermost_cause(problem));
+        let message = format!("{place} cannot be reached: {}", innermost(problem));
         return error(ErrorClass::Transient(class), message, Sent::No);
     }
     let class = if problem.is_timeout() {
@@ -489,20 +483,7 @@ fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
     };
     error(
         ErrorClass::Transient(class),
-        format!("{place} did not answer: {}", innermost_cause(problem)),
+        format!("{place} did not answer: {}", innermost(problem)),
         Sent::Maybe,
     )
-}
-
-/// Returns the innermost cause, which has the most specific message.
-fn innermost_cause(problem: &reqwest::Error) -> String {
-    causes(problem)
-        .last()
-        .map_or_else(String::new, ToString::to_string)
-}
-
-/// Returns an error and its causes, outermost first.
-fn causes(problem: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
-    let outermost: &(dyn std::error::Error + 'static) = problem;
-    std::iter::successors(Some(outermost), |cause| cause.source())
 }

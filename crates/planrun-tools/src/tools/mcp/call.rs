@@ -21,13 +21,14 @@ use tokio::sync::watch;
 
 use super::McpServer;
 use super::connection::Connection;
-use super::handler::innermost;
 use super::lines::UNREADABLE;
 use super::open_calls::{Elicitation, Registration, ServerMessage};
 use super::result::{contents, outcome, with_data};
 use super::task::{TaskId, pause};
 use crate::tools::http::failure;
-use crate::tools::{AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError};
+use crate::tools::{
+    AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError, causes, innermost,
+};
 
 /// The key in `_meta` that contains the idempotency key of a call.
 const KEY: &str = "planrun/idempotencyKey";
@@ -270,8 +271,7 @@ impl Call<'_> {
 
 /// Returns the status of a failure that the server answered over HTTP, and its `Retry-After`.
 fn http_status(problem: &ServiceError) -> Option<(u16, Option<&str>)> {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(problem);
-    while let Some(error) = cause {
+    for error in causes(problem) {
         if let Some(status) = error.downcast_ref::<HttpStatusError>() {
             return Some((status.status, status.retry_after.as_deref()));
         }
@@ -286,7 +286,6 @@ fn http_status(problem: &ServiceError) -> Option<(u16, Option<&str>)> {
             }
             _ => {}
         }
-        cause = error.source();
     }
     None
 }
@@ -385,15 +384,11 @@ async fn elicit(params: ElicitRequestParams, events: &mut EventSender) -> Elicit
 
 /// Returns whether a request that failed with this transport error may have arrived.
 fn sent(problem: &ServiceError) -> Sent {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(problem);
-    while let Some(error) = cause {
-        let unsent = error.downcast_ref::<reqwest::Error>();
-        if unsent.is_some_and(reqwest::Error::is_connect) {
-            return Sent::No;
-        }
-        cause = error.source();
-    }
-    Sent::Maybe
+    let is_unsent = causes(problem).any(|error| {
+        let error = error.downcast_ref::<reqwest::Error>();
+        error.is_some_and(reqwest::Error::is_connect)
+    });
+    if is_unsent { Sent::No } else { Sent::Maybe }
 }
 
 /// The error for an answer that violates the protocol.
