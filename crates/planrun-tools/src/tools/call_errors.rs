@@ -5,7 +5,7 @@ use std::iter::successors;
 
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Validation};
+use planrun_lang::types::{Denied, ErrorClass, Validation};
 
 /// Returns the error of a call whose arguments cannot be sent. Nothing was sent.
 pub fn invalid_arguments(message: impl Into<String>) -> CallError {
@@ -17,6 +17,16 @@ pub fn invalid_arguments(message: impl Into<String>) -> CallError {
 pub fn invalid_result(message: impl Into<String>) -> CallError {
     let class = ErrorClass::Validation(Validation::Result);
     CallError::new(class, message, Sent::Answered)
+}
+
+/// Returns the error of a call that its tool has refused or could not complete, for a reason without a name.
+pub fn failed(message: impl Into<String>, sent: Sent) -> CallError {
+    CallError::new(ErrorClass::Tool("failed".into()), message, sent)
+}
+
+/// Returns the error of a call that is not permitted.
+pub fn denied(message: impl Into<String>, sent: Sent) -> CallError {
+    CallError::new(ErrorClass::Denied(Denied::Policy), message, sent)
 }
 
 /// Returns an error and its causes, outermost first.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Transient, Validation};
+use planrun_lang::types::{ErrorClass, Transient, Validation};
 use reqwest::header;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -27,7 +27,8 @@ use super::result::{contents, outcome, with_data};
 use super::task::{TaskId, pause};
 use crate::tools::http::failure;
 use crate::tools::{
-    AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError, causes, innermost,
+    AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError, causes, denied,
+    failed, innermost,
 };
 
 /// The key in `_meta` that contains the idempotency key of a call.
@@ -98,12 +99,12 @@ impl Call<'_> {
                 _ => {
                     let message =
                         "the server answered with something that is not the result of a call";
-                    return Err(broken(message, Sent::Answered));
+                    return Err(protocol_error(message, Sent::Answered));
                 }
             }
         }
         let message = format!("the server requested input {MAX_ROUNDS} times without answering");
-        Err(broken(&message, Sent::Maybe))
+        Err(protocol_error(&message, Sent::Maybe))
     }
 
     /// Does what [`Self::begin`] does, until the call is cancelled.
@@ -160,7 +161,7 @@ impl Call<'_> {
             biased;
             answer = &mut handle.rx => answer.unwrap_or(Err(ServiceError::TransportClosed)),
             () = self.request.cancel.cancelled() => return Err(cancel(handle).await),
-            why = lost_answer(lost) => return Err(broken(why, Sent::Maybe)),
+            why = lost_answer(lost) => return Err(protocol_error(why, Sent::Maybe)),
             () = listen(registration, &mut self.events, &mut self.questions) => {
                 Err(ServiceError::TransportClosed)
             }
@@ -177,7 +178,7 @@ impl Call<'_> {
     fn session_unknown(&self) -> CallError {
         let who = self.tool.signature.path();
         let message = format!("{who} answered with status 404 in a new session, too");
-        CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
+        failed(message, Sent::Answered)
     }
 
     /// Asks for the input that a server requests, one part after the other. Returns an error if the server asks more
@@ -191,14 +192,14 @@ impl Call<'_> {
             let InputRequest::Elicitation(elicitation) = input else {
                 let message = "the server requests something other than a form to be filled in, which planrun does \
                                not support";
-                return Err(broken(message, Sent::Maybe));
+                return Err(protocol_error(message, Sent::Maybe));
             };
             if self.questions == MAX_QUESTIONS {
                 let message = format!(
                     "the server asked more than {MAX_QUESTIONS} questions without answering; include what it needs in \
                      the arguments of the call"
                 );
-                return Err(broken(&message, Sent::Maybe));
+                return Err(protocol_error(&message, Sent::Maybe));
             }
             self.questions += 1;
             let response = serde_json::to_value(elicit(elicitation.params, &mut self.events).await);
@@ -218,7 +219,7 @@ impl Call<'_> {
         }
         match problem {
             ServiceError::McpError(error) if error.code.0 == UNREADABLE => {
-                broken(&error.message, Sent::Answered)
+                protocol_error(&error.message, Sent::Answered)
             }
             ServiceError::McpError(error) => {
                 let (class, sent) = match error.code {
@@ -250,19 +251,17 @@ impl Call<'_> {
         let headers = retry_after.map(|value| (header::RETRY_AFTER, value));
         let who = self.tool.signature.path();
         let now = self.server.now();
-        let failed = failure(status, &headers.into_iter().collect(), now, &who, "");
-        failed.or_else(|| match status {
+        let known = failure(status, &headers.into_iter().collect(), now, &who, "");
+        known.or_else(|| match status {
             300..=399 => {
                 let message = format!(
                     "{who} answered with status {status}, but redirects are not followed here"
                 );
-                let class = ErrorClass::Denied(Denied::Policy);
-                Some(CallError::new(class, message, Sent::Refused))
+                Some(denied(message, Sent::Refused))
             }
             400..=499 => {
                 let message = format!("{who} answered with status {status}");
-                let class = ErrorClass::Tool("failed".into());
-                Some(CallError::new(class, message, Sent::Answered))
+                Some(failed(message, Sent::Answered))
             }
             _ => None,
         })
@@ -392,7 +391,7 @@ fn sent(problem: &ServiceError) -> Sent {
 }
 
 /// The error for an answer that violates the protocol.
-pub(super) fn broken(message: &str, sent: Sent) -> CallError {
+pub(super) fn protocol_error(message: &str, sent: Sent) -> CallError {
     CallError::new(ErrorClass::Validation(Validation::Result), message, sent)
 }
 
