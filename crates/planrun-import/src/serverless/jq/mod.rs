@@ -153,12 +153,7 @@ impl<'p> Reader<'p> {
         read: impl FnOnce(&mut Self) -> Result<Output, String>,
     ) -> Result<Output, String> {
         assume_list(&list, self.scope);
-        let outer = std::mem::replace(&mut self.dot, Value::Opaque(plan!("one")));
-        self.locals.level += 1;
-        let read = read(self);
-        self.locals.level -= 1;
-        self.dot = outer;
-        Ok(Output::Many(match read? {
+        Ok(Output::Many(match self.in_element(read)? {
             Output::One(value) if value.expr() == plan!("one") => list,
             Output::One(value) => plan!("list.map(one, value)", list, value = value.expr()),
             Output::Where(holds) => plan!("list.filter(one, holds)", list, holds),
