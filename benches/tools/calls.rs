@@ -19,7 +19,6 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{RoleClient, ServiceExt as _};
 use serde_json::json;
 use tokio::runtime::Runtime;
-use tokio_util::sync::CancellationToken;
 
 use crate::report::{Table, Target, alternate, cold_start, millis, sized};
 use crate::servers::{SERVE, serve_web};
@@ -217,14 +216,12 @@ async fn planrun_calls(catalog: &Catalog, namespace: &str) -> Result<Duration, S
         .ok_or("there is no such tool")?;
     let begun = Instant::now();
     for _ in 0..sized(CALLS) {
-        let request = Request {
-            path: "a".into(),
-            signature: tool.signature.clone(),
-            arguments: Value::object([("text", TEXT.to_owned().into())]),
-            idempotency_key: "0123456789abcdef".into(),
-            handle: None,
-            cancel: CancellationToken::new(),
-        };
+        let request = Request::new(
+            "a",
+            tool.signature.clone(),
+            Value::object([("text", TEXT.to_owned().into())]),
+            "0123456789abcdef",
+        );
         let outcome = tool.transport.call(request).outcome().await;
         outcome.map_err(|error| error.to_string())?;
     }

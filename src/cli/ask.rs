@@ -225,7 +225,6 @@ impl Word {
         text == english || text == chinese || (text.len() == 1 && english.starts_with(text))
     }
 
-    /// Returns the prompt that asks for one of these words.
     fn prompt(words: &[Self], language: Language) -> String {
         let name = |word: &Self| match (language, word.names()) {
             (Language::En, (english, _)) => english.to_owned(),

@@ -89,9 +89,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     }
     let report = FileReport::new(plan, findings);
     match arguments.format {
-        Printed::Json => {
-            terminal.print_json(&format!("{:#}\n", document_of(&source, &made, &report)))?;
-        }
+        Printed::Json => terminal.print_document(&document_of(&source, &made, &report))?,
         Printed::Text => {
             if arguments.output.is_none() {
                 terminal.print_exactly(&made.text)?;

@@ -99,7 +99,6 @@ fn display_path(path: &Path) -> String {
     visible_line(&path.display().to_string()).into_owned()
 }
 
-/// Returns the location of the project in a folder.
 fn project_in(host: &dyn Host, folder: &Path) -> Location {
     let file = folder.join(Location::FILE);
     Location {

@@ -80,35 +80,19 @@ pub struct CommandLine {
 
 /// Flags that every command accepts.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub struct Global {
     /// When to colour output
-    #[arg(
-        long,
-        global = true,
-        value_name = "WHEN",
-        default_value = "auto",
-        help_heading = "Global options"
-    )]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
     /// Print only results and errors
-    #[arg(
-        short,
-        long,
-        global = true,
-        conflicts_with = "verbose",
-        help_heading = "Global options"
-    )]
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Print more details; repeat (`-vv`) for all details
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Folder of planrun.yaml, instead of the nearest one above the plan
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        help_heading = "Global options"
-    )]
+    #[arg(long, global = true, value_name = "DIR")]
     pub project: Option<PathBuf>,
 }
 
@@ -176,49 +160,28 @@ fn report_failure(failure: &Failure, terminal: Terminal) -> Exit {
 }
 
 fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit> {
+    let project = line.global.project.as_deref();
     match &line.command {
         #[cfg(feature = "agent")]
-        Command::Agent(arguments) => {
-            agent::run(arguments, line.global.project.as_deref(), terminal)
-        }
-        Command::Breaking(arguments) => {
-            breaking::run(arguments, line.global.project.as_deref(), terminal)
-        }
-        Command::Check(arguments) => {
-            check::run(arguments, line.global.project.as_deref(), terminal)
-        }
+        Command::Agent(arguments) => agent::run(arguments, project, terminal),
+        Command::Breaking(arguments) => breaking::run(arguments, project, terminal),
+        Command::Check(arguments) => check::run(arguments, project, terminal),
         Command::Eval(arguments) => eval::command(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
-        Command::Export(arguments) => {
-            export::run(arguments, line.global.project.as_deref(), terminal)
-        }
+        Command::Export(arguments) => export::run(arguments, project, terminal),
         Command::Fmt(arguments) => fmt::run(arguments, terminal),
-        Command::Graph(arguments) => {
-            graph::run(arguments, line.global.project.as_deref(), terminal)
-        }
-        Command::Import(arguments) => {
-            import::run(arguments, line.global.project.as_deref(), terminal)
-        }
+        Command::Graph(arguments) => graph::run(arguments, project, terminal),
+        Command::Import(arguments) => import::run(arguments, project, terminal),
         Command::Mock(arguments) => mock::command(arguments),
-        Command::Mutate(arguments) => {
-            mutate::run(arguments, line.global.project.as_deref(), terminal)
-        }
-        Command::Plans(arguments) => {
-            plans::run(arguments, line.global.project.as_deref(), terminal)
-        }
-        Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
-        Command::Runs(arguments) => runs::run(arguments, line.global.project.as_deref(), terminal),
-        Command::Schema(arguments) => {
-            schema::run(arguments, line.global.project.as_deref(), terminal)
-        }
+        Command::Mutate(arguments) => mutate::run(arguments, project, terminal),
+        Command::Plans(arguments) => plans::run(arguments, project, terminal),
+        Command::Run(arguments) => run::run(arguments, project, terminal),
+        Command::Runs(arguments) => runs::run(arguments, project, terminal),
+        Command::Schema(arguments) => schema::run(arguments, project, terminal),
         #[cfg(feature = "serve")]
-        Command::Serve(arguments) => {
-            serve::run(arguments, line.global.project.as_deref(), terminal)
-        }
-        Command::Test(arguments) => test::run(arguments, line.global.project.as_deref(), terminal),
-        Command::Tools(arguments) => {
-            tools::run(arguments, line.global.project.as_deref(), terminal)
-        }
+        Command::Serve(arguments) => serve::run(arguments, project, terminal),
+        Command::Test(arguments) => test::run(arguments, project, terminal),
+        Command::Tools(arguments) => tools::run(arguments, project, terminal),
         Command::Completions(arguments) => completions::completions(arguments, terminal),
         Command::Init(arguments) => init::run(arguments, terminal),
         Command::Man(arguments) => completions::man(arguments, terminal),

@@ -136,7 +136,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     let share = share(&tried);
     match arguments.format {
         Format::Human => print_report(&tried, share, terminal)?,
-        Format::Json => terminal.print_json(&format!("{:#}\n", document(&tried, share)))?,
+        Format::Json => terminal.print_document(&document(&tried, share))?,
     }
     Ok(Exit::fine_if(!arguments.min.is_some_and(|min| share < min)))
 }

@@ -91,29 +91,15 @@ impl Terminal {
     /// Writes a result for people to standard output. A closed pipe, such as that of `head`, is not an error. Returns
     /// an error if the output cannot be written for another reason, such as a full disk.
     pub fn print(&self, text: &str) -> Result<()> {
-        let choice = if self.style.color {
-            ColorChoice::AlwaysAnsi
-        } else {
-            ColorChoice::Never
-        };
         end_prompt();
-        let mut stdout = AutoStream::new(io::stdout().lock(), choice);
-        written(
-            stdout
-                .write_all(without_commands(text).as_bytes())
-                .and_then(|()| stdout.flush()),
-        )
+        let stdout = AutoStream::new(io::stdout().lock(), color_choice(self.style.color));
+        write(stdout, &without_commands(text))
     }
 
     /// Writes JSON to standard output; characters that control a terminal or continuous integration are escaped. Fails
     /// like [`Terminal::print`].
     pub fn print_json(&self, document: &str) -> Result<()> {
-        let mut stdout = io::stdout().lock();
-        written(
-            stdout
-                .write_all(escape_json(document).as_bytes())
-                .and_then(|()| stdout.flush()),
-        )
+        write(io::stdout().lock(), &escape_json(document))
     }
 
     /// Writes a value as one JSON document, over several lines. Fails like [`Terminal::print`].
@@ -128,12 +114,7 @@ impl Terminal {
         if io::stdout().is_terminal() {
             return self.print(&visible_text(text));
         }
-        let mut stdout = io::stdout().lock();
-        written(
-            stdout
-                .write_all(text.as_bytes())
-                .and_then(|()| stdout.flush()),
-        )
+        write(io::stdout().lock(), text)
     }
 
     /// Returns true if the program that reads standard output has closed it, so that further results are lost.
@@ -144,11 +125,8 @@ impl Terminal {
     /// Clears the screen if standard output is a terminal.
     pub fn clear(&self) {
         if io::stdout().is_terminal() {
-            let mut stdout = io::stdout().lock();
             // Nothing has to be cleared if the terminal is closed.
-            let _ = stdout
-                .write_all(b"\x1b[2J\x1b[3J\x1b[H")
-                .and_then(|()| stdout.flush());
+            let _ = write(io::stdout().lock(), "\x1b[2J\x1b[3J\x1b[H");
         }
     }
 
@@ -166,13 +144,8 @@ impl Terminal {
 
     /// Prints diagnostics or a prompt to standard error without adding a line break, even with `--quiet`.
     pub fn eprint(&self, text: &str) {
-        let choice = if self.color_messages {
-            ColorChoice::AlwaysAnsi
-        } else {
-            ColorChoice::Never
-        };
         end_prompt();
-        let mut stderr = AutoStream::new(io::stderr().lock(), choice);
+        let mut stderr = AutoStream::new(io::stderr().lock(), color_choice(self.color_messages));
         // There is no way to report that standard error is closed.
         let _ = stderr.write_all(without_commands(text).as_bytes());
     }
@@ -203,6 +176,20 @@ fn choice(requested: Color, automatic: ColorChoice) -> bool {
         Color::Always => true,
         Color::Never => false,
     }
+}
+
+fn color_choice(color: bool) -> ColorChoice {
+    if color {
+        ColorChoice::AlwaysAnsi
+    } else {
+        ColorChoice::Never
+    }
+}
+
+/// Writes a text to standard output.
+fn write(mut stdout: impl Write, text: &str) -> Result<()> {
+    let result = stdout.write_all(text.as_bytes());
+    written(result.and_then(|()| stdout.flush()))
 }
 
 /// Ignores a closed pipe, but remembers it.

@@ -15,7 +15,6 @@ use planrun_tools::tools::Request;
 use planrun_tools::tools::app::{App, AppTool, load_apps};
 use reqwest::header::HeaderMap;
 use serde_json::{Value as Json, json};
-use tokio_util::sync::CancellationToken;
 
 /// Returns a tool with these required string arguments, this `mock:` section and this schema of its result.
 fn tool(
@@ -565,14 +564,7 @@ async fn an_app_file_its_mock_and_its_transport_agree() {
             ("note", Value::Null),
         ]);
         let signature = tool.signature.clone();
-        let request = Request {
-            path: "step".into(),
-            signature,
-            arguments,
-            idempotency_key: key.into(),
-            handle: None,
-            cancel: CancellationToken::new(),
-        };
+        let request = Request::new("step", signature, arguments, key);
         tool.transport.call(request).outcome()
     };
     for _ in 0..2 {

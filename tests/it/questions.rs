@@ -13,7 +13,6 @@ use planrun_tools::tools::a2a::{AgentAddress, AgentServer};
 use planrun_tools::tools::mcp::McpServer;
 use planrun_tools::tools::{CallEvent, Conversation, PinnedTool, Request, Server};
 use serde_json::{Value as Json, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::a2a::Agent;
 use crate::mcp::served;
@@ -38,14 +37,12 @@ async fn call(
         signature: signature.clone(),
         lock: Arc::new(lock),
     };
-    let called = server.clone().transport(pinned).call(Request {
-        path: "given".into(),
+    let called = server.clone().transport(pinned).call(Request::new(
+        "given",
         signature,
-        arguments: Value::from_json(arguments),
-        idempotency_key: "key".into(),
-        handle: None,
-        cancel: CancellationToken::new(),
-    });
+        Value::from_json(arguments),
+        "key",
+    ));
     let Conversation::Later(mut events) = called else {
         panic!("it asks something")
     };

@@ -37,10 +37,8 @@ impl Refused {
     }
 }
 
-/// Parses YAML or JSON; comments and trailing commas in JSON are allowed.
-///
-/// # Errors
-/// Returns an error if the text is neither, or if it exceeds a limit.
+/// Parses YAML or JSON; comments and trailing commas in JSON are allowed. Returns an error if the text is neither, or
+/// if it exceeds a limit.
 pub fn read(text: &str) -> Result<Node, Refused> {
     within_bounds(text)?;
     if text.trim_start().starts_with(['{', '[']) {
@@ -55,10 +53,8 @@ pub fn read(text: &str) -> Result<Node, Refused> {
     })
 }
 
-/// Parses the JSON in a part of a text; spans refer to the whole text.
-///
-/// # Errors
-/// Returns an error if the part is not JSON, or if it exceeds a limit.
+/// Parses the JSON in a part of a text; spans refer to the whole text. Returns an error if the part is not JSON, or if
+/// it exceeds a limit.
 pub fn json(text: &str, part: Range<usize>) -> Result<Node, Refused> {
     within_bounds(text)?;
     let offset = part.start;
@@ -110,7 +106,6 @@ pub fn entries<'n>(node: &'n Node, key: &str) -> &'n [Entry] {
     node.get(key).and_then(Node::entries).unwrap_or_default()
 }
 
-/// # Errors
 /// Returns an error if the text is larger than [`MAX_BYTES`].
 pub fn within_bounds(text: &str) -> Result<(), Refused> {
     if text.len() <= MAX_BYTES {

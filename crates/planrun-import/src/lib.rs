@@ -103,10 +103,8 @@ pub struct Imported {
 }
 
 /// Imports a plan of another system. `plan` is the name of the plan (workflows of Arazzo have names of their own),
-/// `tools` are the tools of the project.
-///
-/// # Errors
-/// Returns an error if the document cannot be parsed, is invalid or exceeds a limit, or if its format is unknown.
+/// `tools` are the tools of the project. Returns an error if the document cannot be parsed, is invalid or exceeds a
+/// limit, or if its format is unknown.
 pub fn import(
     source: &SourceFile,
     format: Option<Format>,

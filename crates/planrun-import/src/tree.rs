@@ -169,7 +169,6 @@ pub fn function(called: &str, arguments: Vec<Expr>) -> Expr {
     })
 }
 
-/// Returns a call of a tool.
 pub fn call(namespace: &str, tool: &str, arguments: Vec<(String, Expr)>) -> Expr {
     let arguments = arguments.into_iter().map(|(key, value)| Argument {
         span: NOWHERE,

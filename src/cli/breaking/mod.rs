@@ -122,7 +122,6 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     Ok(Exit::fine_if(!(broken || changes.count(true) > 0)))
 }
 
-/// Returns the kinds with these names.
 fn kinds(names: &[String]) -> Result<Vec<&'static Kind>> {
     let known = |name: &String| {
         kind::find(name).ok_or_else(|| {

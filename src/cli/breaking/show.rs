@@ -134,7 +134,6 @@ pub(super) fn commands(changes: &Changes) -> String {
     github(&report)
 }
 
-/// Returns the JSON document.
 pub(super) fn document(changes: &Changes) -> Json {
     let left_out = changes.left_out().map(|left_out| {
         let errors = if left_out.today { "now" } else { "then" };

@@ -128,7 +128,6 @@ impl QuestionView<'_> {
         Some(format!("{begin} {answer}{by} --resume"))
     }
 
-    /// Returns the question as JSON.
     pub(super) fn document(&self) -> Json {
         let question = self.question;
         json!({

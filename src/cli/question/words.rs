@@ -9,7 +9,6 @@ use planrun_core::journal::Waiting;
 /// Age below which a question was asked just now, in nanoseconds.
 const JUST_NOW: i128 = 60_000_000_000;
 
-/// The words of a language.
 #[derive(Clone, Copy)]
 pub(super) struct Words(pub Language);
 

@@ -135,7 +135,6 @@ fn body(item: &Item) -> Vec<String> {
     lines
 }
 
-/// Formats a duration.
 fn format_duration(expires: &Known) -> String {
     let Known::Value {
         value: Value::Duration(nanoseconds),

@@ -44,7 +44,6 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
     }
 }
 
-/// Resumes a run.
 fn resume(
     run: &str,
     arguments: &RunArguments,

@@ -143,7 +143,6 @@ pub fn observation_lines(outcome: &Outcome, language: Language) -> String {
     lines
 }
 
-/// Returns the observations as JSON.
 pub fn observations(outcome: &Outcome) -> Json {
     let steps = outcome.steps();
     let observed = calls(&steps).enumerate().map(|(number, step)| {

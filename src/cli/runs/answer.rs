@@ -93,7 +93,6 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
 }
 
 impl Arguments {
-    /// Returns the runs to answer, and the answers.
     fn addressed(&self, planrun: &Planrun) -> Result<(Addressee<'_>, Vec<SubmittedAnswer>)> {
         let (to, answers) = match self.words.split_first() {
             _ if self.all => (Addressee::All, self.words.as_slice()),

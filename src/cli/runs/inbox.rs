@@ -107,7 +107,6 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit>
     Ok(exit)
 }
 
-/// Returns the view of a question of a run.
 pub(super) fn question_view<'a>(
     open: &'a OpenRun,
     project: Option<&'a str>,

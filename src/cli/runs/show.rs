@@ -110,7 +110,6 @@ fn print_plan(recorded: &RecordedRun, format: Format, terminal: Terminal) -> Res
     }
 }
 
-/// Prints the inputs of a run.
 fn print_inputs(recorded: &RecordedRun, format: Format, terminal: Terminal) -> Result<()> {
     let inputs = recorded.redacted_inputs()?;
     match format {

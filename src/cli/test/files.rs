@@ -47,7 +47,6 @@ impl Tested {
     }
 }
 
-/// One file with tests.
 pub(crate) struct TestedFile {
     pub suite: Suite,
     /// Index of its project.

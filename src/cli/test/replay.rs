@@ -102,7 +102,6 @@ fn workspace_of(
     )))
 }
 
-/// The outcome of a replay.
 struct ReplayOutcome {
     found: Vec<Difference>,
     /// Number of steps of the replayed run.

@@ -1,7 +1,6 @@
 //! `planrun tools diff`: compares what servers offer now with the pinned contracts, and reports the effect on plans.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::render::{FileReport, Problem, human, json_findings, visible_line};
@@ -46,13 +45,8 @@ struct Consequences {
     problems: Vec<Problem>,
 }
 
-pub(super) fn run(
-    arguments: &DiffArguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit> {
-    let workspace = Workspace::open(Path::new("-"), project)?;
-    let renewal = Renewal::of(&workspace, &arguments.servers)?;
+pub fn run(arguments: &DiffArguments, workspace: &Workspace, terminal: Terminal) -> Result<Exit> {
+    let renewal = Renewal::of(workspace, &arguments.servers)?;
     let nothing = LockedServer::default();
     let (before, after) = (&workspace.project.lock.servers, &renewal.lock.servers);
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -68,7 +62,7 @@ pub(super) fn run(
         Consequences::default()
     } else {
         let renewed = workspace.with_lock(renewal.lock.clone())?;
-        Consequences::of(&workspace, &renewed)?
+        Consequences::of(workspace, &renewed)?
     };
     match arguments.format {
         Format::Human => {

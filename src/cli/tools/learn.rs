@@ -2,7 +2,7 @@
 //! contracts.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -32,13 +32,8 @@ pub struct LearnArguments {
     recording: Vec<PathBuf>,
 }
 
-pub(super) fn run(
-    arguments: &LearnArguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit> {
-    let workspace = Workspace::open(Path::new("-"), project)?;
-    let shapes = arguments.shapes(&workspace)?;
+pub fn run(arguments: &LearnArguments, workspace: &Workspace, terminal: Terminal) -> Result<Exit> {
+    let shapes = arguments.shapes(workspace)?;
     let catalog = workspace.catalog(None);
     let paths: Vec<String> = catalog.signatures().map(|tool| tool.path()).collect();
     if let Some(name) = arguments.tools.iter().find(|name| !paths.contains(name)) {
@@ -68,7 +63,7 @@ pub(super) fn run(
             .note("no results were observed of tools whose contracts do not declare a result type");
     }
     terminal.print(&lines.concat())?;
-    write(&workspace, &lock)?;
+    write(workspace, &lock)?;
     Ok(Exit::Fine)
 }
 

@@ -1,6 +1,5 @@
 //! `planrun tools list`: lists the tools that plans of the project can call, optionally filtered by a query.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -43,12 +42,7 @@ enum Format {
     Json,
 }
 
-pub(super) fn run(
-    arguments: &ListArguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit> {
-    let workspace = Workspace::open(Path::new("-"), project)?;
+pub fn run(arguments: &ListArguments, workspace: &Workspace, terminal: Terminal) -> Result<Exit> {
     let catalog = workspace.catalog(None);
     // A query without words matches every tool.
     let query = arguments

@@ -1,7 +1,5 @@
 //! `planrun tools lock`: connects to the servers of the project, and pins the contracts of their tools.
 
-use std::path::Path;
-
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::lint::suspicions;
@@ -38,19 +36,14 @@ enum Claims {
     All,
 }
 
-pub(super) fn run(
-    arguments: &LockArguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit> {
-    let workspace = Workspace::open(Path::new("-"), project)?;
+pub fn run(arguments: &LockArguments, workspace: &Workspace, terminal: Terminal) -> Result<Exit> {
     let before = &workspace.project.lock;
     let Renewal {
         mut lock,
         refused,
         answered,
         left_out,
-    } = Renewal::of(&workspace, &arguments.servers)?;
+    } = Renewal::of(workspace, &arguments.servers)?;
     for name in &answered {
         if let Some(server) = lock.servers.get_mut(name) {
             accept(server, arguments.accept);
@@ -70,7 +63,7 @@ pub(super) fn run(
     }
     let is_same = **before == lock;
     if !arguments.check {
-        write(&workspace, &lock)?;
+        write(workspace, &lock)?;
     }
     Ok(match (refused.is_empty(), arguments.check && !is_same) {
         (false, _) => Exit::Environment,

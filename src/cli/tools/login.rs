@@ -1,6 +1,5 @@
 //! `planrun tools login`: authorizes planrun to call a server on the user's behalf.
 
-use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
@@ -26,12 +25,7 @@ pub struct LoginArguments {
     server: String,
 }
 
-pub(super) fn run(
-    arguments: &LoginArguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit> {
-    let workspace = Workspace::open(Path::new("-"), project)?;
+pub fn run(arguments: &LoginArguments, workspace: &Workspace, terminal: Terminal) -> Result<Exit> {
     let name = &arguments.server;
     let servers = &workspace.project.servers;
     let Some(server) = servers.iter().find(|server| *server.name == **name) else {

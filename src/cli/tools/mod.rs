@@ -10,8 +10,10 @@ mod run;
 mod show;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use planrun_runs::runs::Workspace;
 
 use super::{Exit, Result, Terminal};
 
@@ -50,13 +52,14 @@ enum Command {
 /// Runs the subcommand. Returns an error if the project cannot be opened, a server cannot be reached, or the output
 /// cannot be written.
 pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit> {
+    let workspace = &Arc::new(Workspace::open(Path::new("-"), project)?);
     match &arguments.command {
-        Command::Diff(arguments) => diff::run(arguments, project, terminal),
-        Command::Learn(arguments) => learn::run(arguments, project, terminal),
-        Command::List(arguments) => list::run(arguments, project, terminal),
-        Command::Run(arguments) => run::run(arguments, project, terminal),
-        Command::Lock(arguments) => lock::run(arguments, project, terminal),
-        Command::Login(arguments) => login::run(arguments, project, terminal),
-        Command::Show(arguments) => show::run(arguments, project, terminal),
+        Command::Diff(arguments) => diff::run(arguments, workspace, terminal),
+        Command::Learn(arguments) => learn::run(arguments, workspace, terminal),
+        Command::List(arguments) => list::run(arguments, workspace, terminal),
+        Command::Run(arguments) => run::run(arguments, workspace, terminal),
+        Command::Lock(arguments) => lock::run(arguments, workspace, terminal),
+        Command::Login(arguments) => login::run(arguments, workspace, terminal),
+        Command::Show(arguments) => show::run(arguments, workspace, terminal),
     }
 }

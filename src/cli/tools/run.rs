@@ -76,13 +76,12 @@ struct Call {
     arguments: Json,
 }
 
-pub(super) fn run(
+pub fn run(
     arguments: &RunArguments,
-    project: Option<&Path>,
+    workspace: &Arc<Workspace>,
     terminal: Terminal,
 ) -> Result<Exit> {
-    let workspace = Arc::new(Workspace::open(Path::new("-"), project)?);
-    let call = match Call::new(&workspace, arguments)? {
+    let call = match Call::new(workspace, arguments)? {
         Ok(call) => call,
         Err(refusal) => return refusal.print(arguments.format, terminal),
     };

@@ -1,7 +1,5 @@
 //! `planrun tools show`: prints the contract of one tool, as a plan would declare it.
 
-use std::path::Path;
-
 use clap::Args;
 use planrun_lang::diag::render::{command, visible_text};
 use planrun_lang::format::format;
@@ -21,12 +19,7 @@ pub struct ShowArguments {
     tool: String,
 }
 
-pub(super) fn run(
-    arguments: &ShowArguments,
-    project: Option<&Path>,
-    terminal: Terminal,
-) -> Result<Exit> {
-    let workspace = Workspace::open(Path::new("-"), project)?;
+pub fn run(arguments: &ShowArguments, workspace: &Workspace, terminal: Terminal) -> Result<Exit> {
     let catalog = workspace.catalog(None);
     let name = &arguments.tool;
     let Some(tool) = catalog.signatures().find(|tool| tool.path() == *name) else {

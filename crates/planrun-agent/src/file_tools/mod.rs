@@ -23,7 +23,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
-/// The namespace of the tools.
 pub const NAMESPACE: &str = AGENT_FILES;
 /// Maximum number of files and folders that one call visits.
 const MAX_VISITED: usize = 50_000;
@@ -42,7 +41,6 @@ tool files.edit(path: string, edits: { search: string, replace: string }[]) -> {
 tool files.mkdir(path: string) -> { path: string } idempotent fails failed
 ";
 
-/// Returns the tools for these files.
 pub fn file_tools(files: &Arc<FileAccess>) -> Vec<Tool> {
     let (declared, _) = declared_tools(&SourceFile::new("files", CONTRACTS));
     let tool = |signature: Arc<Signature>| Tool {

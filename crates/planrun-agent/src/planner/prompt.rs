@@ -21,7 +21,6 @@ pub(super) const WITHOUT_PLAN: &str = "That has no plan. Answer with the plan al
 pub(super) const CUT_OFF: &str =
     "that answer was cut off at the limit of tokens. Hand in a shorter plan, as a whole.";
 
-/// Returns the system prompt.
 pub(super) fn system(options: &Options, index: &Index, request: &str) -> String {
     let steps = options.max_steps.map_or_else(String::new, |steps| {
         format!(" The plan executes at most {}.", counted(steps, "step"))

@@ -75,7 +75,6 @@ fn checked(workspace: &Arc<Workspace>, source: SourceFile) -> Result<Round, Erro
     Ok(Round::Clean(text, Box::new(plan)))
 }
 
-/// Returns true if a file has errors.
 pub(super) fn has_error(report: &FileReport) -> bool {
     report.diagnostics.iter().any(Diagnostic::is_error)
 }

@@ -19,7 +19,7 @@ use planrun_models::model::{Message, OfferedTool};
 use planrun_runs::driver::Asker;
 use planrun_runs::runs::{Error, Planrun};
 use planrun_serve::asking::{AskChannel, AskMode, AskOutcome, Client, PendingQuestion};
-use planrun_serve::mode::{Call, PlanMode, Reply};
+use planrun_serve::mode::{Arguments, Call, PlanMode, Reply};
 use planrun_tools::tools::FileAccess;
 use serde_json::{Map, Value as Json};
 use tokio_util::sync::CancellationToken;
@@ -219,33 +219,17 @@ impl Toolbox {
     /// `run`: checks a plan, has it approved as a whole, and runs it.
     async fn run(
         &self,
-        mut arguments: Map<String, Json>,
+        arguments: Map<String, Json>,
         run: &str,
         cancel: &CancellationToken,
     ) -> Called {
-        let Some(Json::String(text)) = arguments.remove("plan") else {
-            return Called::Failed("Nothing was called: `plan` is missing.".to_owned());
-        };
-        let inputs = match arguments.remove("inputs") {
-            None | Some(Json::Null) => Map::new(),
-            Some(Json::Object(inputs)) => inputs,
-            Some(_) => {
-                return Called::Failed("Nothing was called: `inputs` is not an object.".to_owned());
-            }
-        };
-        let (base, most) = (arguments.remove("base"), arguments.remove("max_tokens"));
-        if let Some(extra) = arguments.keys().next() {
-            return Called::Failed(format!(
-                "Nothing was called: there is no argument `{extra}`."
-            ));
-        }
-        let most = most.as_ref().and_then(Json::as_u64);
-        let shape = Shape::Plan {
-            base: base.as_ref().and_then(Json::as_str).map(str::to_owned),
-            max_tokens: most.and_then(|most| usize::try_from(most).ok()),
-        };
-        match self.mode.checked(&text) {
-            Ok(plan) => self.start(&plan, inputs, (run, shape), cancel).await,
+        let read = run_arguments(Arguments::new(arguments));
+        let checked = read.and_then(|(text, inputs, shape)| {
+            let plan = self.mode.checked(&text)?;
+            Ok((plan, inputs, shape))
+        });
+        match checked {
+            Ok((plan, inputs, shape)) => self.start(&plan, inputs, (run, shape), cancel).await,
             Err(reply) => Called::of(reply),
         }
     }
@@ -266,6 +250,20 @@ impl Toolbox {
         let name: String = name.chars().take(100).collect();
         format!("There is no tool `{name}`.{near} `search` finds the available tools.")
     }
+}
+
+/// Reads the plan, its inputs and the shape of a `run` call.
+fn run_arguments(
+    mut arguments: Arguments,
+) -> Result<(String, Map<String, Json>, Shape<'static>), Reply> {
+    let text = arguments.required("plan")?;
+    let inputs = arguments.optional("inputs")?.unwrap_or_default();
+    let shape = Shape::Plan {
+        base: arguments.optional("base")?,
+        max_tokens: arguments.optional("max_tokens")?,
+    };
+    arguments.done()?;
+    Ok((text, inputs, shape))
 }
 
 /// Returns the names that a `describe` call asks about.

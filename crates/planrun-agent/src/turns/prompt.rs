@@ -11,7 +11,6 @@ const INSTRUCTIONS: &str = "You do what you are asked for by calling tools, roun
 const SUB_AGENT: &str = "You are a sub-agent: nobody answers you. Do the task you are given, then call `task_finish` with a report \
     that says all that whoever gave it needs.";
 
-/// Returns the system prompt.
 pub(super) async fn system(agent: &Agent) -> String {
     let mut text = agent.setup.options.profile.instructions();
     let _ = write!(text, "\n\n{INSTRUCTIONS}");

@@ -22,7 +22,6 @@ pub const MAX_FIRINGS: i64 = 100;
 /// The outputs of a listener, each with whether it is that after a failure.
 pub const OUTPUTS: [(&str, bool); 2] = [("success_output", false), ("failure_output", true)];
 
-/// The keys of a listener.
 const KEYS: &str = "listener_id trigger_task_id trigger_condition trigger_status action_condition \
                     listener_type action_type agent_id action_prompt code_snippet action_config \
                     success_output failure_output priority name description";
@@ -534,7 +533,6 @@ fn kind(listener: &Node) -> Option<String> {
     kind.or(listener.get("action_type")).and_then(Node::scalar)
 }
 
-/// Returns the code of a listener.
 fn code_of(listener: &Node) -> Option<&Node> {
     let config = listener.get("action_config");
     let config = config.and_then(|config| config.get("code"));

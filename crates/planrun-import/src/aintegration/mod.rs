@@ -111,10 +111,8 @@ pub struct Importer<'x, 't> {
     fields: BTreeSet<Field>,
 }
 
-/// Returns the plan for a document of tasks and listeners.
-///
-/// # Errors
-/// Returns an error if there are more than [`MAX_PARTS`] tasks or listeners.
+/// Returns the plan for a document of tasks and listeners. Returns an error if there are more than [`MAX_PARTS`] tasks
+/// or listeners.
 pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     for part in ["tasks", "listeners"] {
         let node = root.get(part).filter(|node| node.items().is_none());

@@ -31,7 +31,6 @@ impl Called {
 }
 
 impl<'d> Workflow<'_, 'd, '_> {
-    /// Returns the call of a step.
     pub fn call(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Expr {
         let arguments = self.arguments(step, view);
         match &step.called {

@@ -49,7 +49,6 @@ impl Workflow<'_, '_, '_> {
         })
     }
 
-    /// # Errors
     /// Returns a message if the criterion has no counterpart.
     fn simple(&mut self, text: &str, span: Span, view: &View<'_, '_>) -> Result<Expr, String> {
         let read = condition::read(text, |words| {
@@ -85,10 +84,7 @@ impl Workflow<'_, '_, '_> {
         }
     }
 
-    /// Returns a condition that a JSONPath selects something.
-    ///
-    /// # Errors
-    /// Returns a message if the path has no counterpart.
+    /// Returns a condition that a JSONPath selects something. Returns a message if the path has no counterpart.
     fn chosen(
         &mut self,
         path: &str,

@@ -81,11 +81,8 @@ impl Input {
     }
 }
 
-/// Returns the plans for the workflows of a document.
-///
-/// # Errors
-/// Returns an error if there are no workflows, if there are more than [`MAX_PARTS`] workflows or steps of a workflow,
-/// or if a workflow is invalid.
+/// Returns the plans for the workflows of a document. Returns an error if there are no workflows, if there are more
+/// than [`MAX_PARTS`] workflows or steps of a workflow, or if a workflow is invalid.
 pub fn import(root: &Node, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let workflows = items(root, "workflows");
     let steps = workflows

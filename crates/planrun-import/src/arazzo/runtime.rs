@@ -101,8 +101,6 @@ impl Workflow<'_, '_, '_> {
         hole
     }
 
-    /// # Errors
-    /// Returns a message if there is no counterpart.
     fn counterpart(&self, text: &str, view: &View<'_, '_>) -> Result<Expr, String> {
         within_bounds(text)?;
         let (path, pointer) = match text.split_once('#') {
@@ -119,9 +117,6 @@ impl Workflow<'_, '_, '_> {
     }
 
     /// Translates the beginning of an expression. Returns its value and the rest of the text.
-    ///
-    /// # Errors
-    /// Returns a message if there is no counterpart.
     fn begun<'p>(&self, path: &'p str, view: &View<'_, '_>) -> Result<(Expr, &'p str), String> {
         let (root, behind) = path.split_once(['.', '[']).unwrap_or((path, ""));
         match (root, behind, &view.body) {

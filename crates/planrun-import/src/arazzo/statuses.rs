@@ -99,9 +99,6 @@ fn is_of_tool(class: &str) -> bool {
 }
 
 /// Parses a comparison of the status with a number.
-///
-/// # Errors
-/// Returns a message if it is anything else.
 fn compared(words: &mut Words<'_>) -> Result<Statuses, String> {
     let left = words.take()?;
     let operator = words.comparison().ok_or("it has no comparison")?;
@@ -218,6 +215,8 @@ mod tests {
         assert_eq!(classes("$statusCode == 200"), None);
         assert_eq!(classes("$statusCode != 200"), Some(Vec::new()));
         assert_eq!(classes("$statusCode == 404"), some(&["tool.not_found"]));
+        let required = some(&["tool.precondition_required"]);
+        assert_eq!(classes("$statusCode == 428"), required);
         let refused = [
             "tool",
             "auth.authentication",

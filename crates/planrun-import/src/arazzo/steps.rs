@@ -19,7 +19,6 @@ pub const END: &str = "";
 const SUCCESS: (&str, &str) = ("onSuccess", "successActions");
 const FAILURE: (&str, &str) = ("onFailure", "failureActions");
 
-/// One step.
 pub struct Step<'d> {
     pub id: &'d str,
     pub node: &'d Node,

@@ -13,9 +13,6 @@ use crate::tree;
 const MAX_DEPTH: usize = 30;
 
 /// Translates a rule into a condition; `None` for a rule that always holds.
-///
-/// # Errors
-/// Returns a message if there is no counterpart.
 pub fn condition(rule: &Node, scope: &Scope<'_>) -> Result<Option<Expr>, String> {
     nested(rule, scope, MAX_DEPTH)
 }

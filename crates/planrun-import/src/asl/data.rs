@@ -30,9 +30,6 @@ pub struct Scope<'s> {
 
 impl Scope<'_> {
     /// Translates an expression of a JSONPath state: a path or an intrinsic function.
-    ///
-    /// # Errors
-    /// Returns a message if there is no counterpart.
     pub fn path(&self, text: &str) -> Result<Value, String> {
         if text.starts_with("States.") {
             return intrinsic::read(text, self).map(Value::Opaque);
@@ -40,8 +37,6 @@ impl Scope<'_> {
         self.follow(&Path::read(text)?)
     }
 
-    /// # Errors
-    /// Returns a message if there is no counterpart.
     pub fn follow(&self, path: &Path) -> Result<Value, String> {
         match &path.root {
             path::Root::Input => path.apply(self.root.clone()),
@@ -54,9 +49,6 @@ impl Scope<'_> {
     }
 
     /// Translates a part of the context object.
-    ///
-    /// # Errors
-    /// Returns a message if there is no counterpart.
     pub fn context(&self, keys: &[&str], path: &Path) -> Result<Value, String> {
         match (keys, self.element) {
             (["Map", "Item", "Value", ..], Some(element)) => {
@@ -73,9 +65,6 @@ impl Scope<'_> {
     }
 
     /// Translates an expression in the language of the state.
-    ///
-    /// # Errors
-    /// Returns a message if there is no counterpart.
     fn expression(&self, text: &str) -> Result<Value, String> {
         if self.is_jsonata {
             jsonata::read(text, self)

@@ -12,9 +12,6 @@ use crate::tree;
 const MAX_DEPTH: usize = 12;
 
 /// Translates a call such as `States.Format('{}', $.name)`.
-///
-/// # Errors
-/// Returns a message if it is not a call or has no counterpart.
 pub fn read(text: &str, scope: &Scope<'_>) -> Result<Expr, String> {
     within_bounds(text)?;
     call(text, scope, MAX_DEPTH)

@@ -11,7 +11,6 @@ use crate::document::{Refused, entries};
 /// The most states of a machine.
 const MAX_STATES: usize = 500;
 
-/// One state.
 pub struct State<'d> {
     pub name: &'d str,
     pub entry: &'d Entry,
@@ -84,11 +83,8 @@ pub struct Machine<'d> {
 }
 
 impl<'d> Machine<'d> {
-    /// Reads a machine and checks its targets.
-    ///
-    /// # Errors
-    /// Returns an error if there are no states or more than [`MAX_STATES`], if a state has no type, if there is no
-    /// start state, or if a target does not exist.
+    /// Reads a machine and checks its targets. Returns an error if there are no states or more than [`MAX_STATES`], if
+    /// a state has no type, if there is no start state, or if a target does not exist.
     pub fn read(node: &'d Node, is_jsonata: bool) -> Result<Self, Refused> {
         let language = |node: &Node| Some(node.get("QueryLanguage")?.text()? == "JSONata");
         let is_jsonata = language(node).unwrap_or(is_jsonata);
@@ -148,7 +144,6 @@ impl<'d> Machine<'d> {
         Ok(machine)
     }
 
-    /// # Errors
     /// Returns an error if there is no state of this name.
     fn known(&self, name: &str, place: &Node) -> Result<(), Refused> {
         if self.states.contains_key(name) {

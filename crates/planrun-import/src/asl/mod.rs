@@ -31,10 +31,8 @@ pub fn recognizes(root: &Node) -> bool {
     root.get("StartAt").is_some() && root.get("States").is_some()
 }
 
-/// Returns the plan for a state machine.
-///
-/// # Errors
-/// Returns an error if the machine is invalid, such as one with a state that is missing or has no type.
+/// Returns the plan for a state machine. Returns an error if the machine is invalid, such as one with a state that is
+/// missing or has no type.
 pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let what = "the input of the machine";
     inputs_of(draft, root.span, what, Missing::Whole, |draft, inputs| {

@@ -55,9 +55,6 @@ impl<'t> Reader<'t> {
     }
 
     /// Parses the arguments up to the closing parenthesis. Returns them and the end of the call.
-    ///
-    /// # Errors
-    /// Returns a message if the syntax is invalid.
     pub fn arguments(mut self) -> Result<(Vec<Given>, usize), String> {
         let mut arguments = Vec::new();
         while !self.eat(')') {
@@ -179,10 +176,8 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Returns the character for an escape; `None` for the end of a line, which is left out.
-///
-/// # Errors
-/// Returns a message if the escape has too few digits or is no character.
+/// Returns the character for an escape; `None` for the end of a line, which is left out. Returns a message if the
+/// escape has too few digits or is no character.
 fn escaped(
     letter: char,
     characters: &mut impl Iterator<Item = (usize, char)>,

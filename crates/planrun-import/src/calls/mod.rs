@@ -135,10 +135,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Returns the plan that makes these calls.
-    ///
-    /// # Errors
-    /// Returns an error if there are more than [`MAX_CALLS`] calls.
+    /// Returns the plan that makes these calls. Returns an error if there are more than [`MAX_CALLS`] calls.
     pub fn file(mut self, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
         if self.calls.len() > MAX_CALLS {
             let count = self.calls.len();
@@ -437,7 +434,6 @@ fn lowered(value: &Value, steps: Steps<'_>, draft: &mut Draft<'_>) -> Expr {
     }
 }
 
-/// Returns a part of a text.
 fn part_of_text(part: &Value, steps: Steps<'_>, draft: &mut Draft<'_>) -> TemplatePart {
     if let Value::Plain(plain) = part {
         return match &plain.kind {

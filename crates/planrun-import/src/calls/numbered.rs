@@ -104,9 +104,6 @@ fn report_prose(text: &str, range: Range<usize>, draft: &mut Draft<'_>) {
 }
 
 /// Returns the plan for a numbered plan.
-///
-/// # Errors
-/// Returns an error if it has too many calls.
 pub fn import(text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let (mut calls, mut places) = (Vec::new(), BTreeMap::new());
     let (mut end, mut behind_last) = (None, 0);

@@ -52,9 +52,6 @@ fn function(node: &Node) -> Option<(Option<&Node>, Option<&Node>)> {
 }
 
 /// Returns the plan that makes these calls.
-///
-/// # Errors
-/// Returns an error if there are too many calls.
 pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let mut elements = messages(root);
     if let (true, [first, others @ ..]) = (root.get("choices").is_some(), elements) {

@@ -60,9 +60,6 @@ pub fn recognizes(root: &Node) -> bool {
 }
 
 /// Returns the plan for a payload.
-///
-/// # Errors
-/// Returns an error if it has too many calls.
 pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     for field in FIELDS {
         if root.get(field).is_none() {

@@ -59,9 +59,6 @@ pub fn recognizes_graph(root: &Node) -> bool {
 }
 
 /// Returns the plan for an array.
-///
-/// # Errors
-/// Returns an error if it has too many calls.
 pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let (mut calls, mut reply) = (Vec::new(), None);
     let mut elements = root.items().unwrap_or_default().iter().enumerate();
@@ -115,7 +112,6 @@ enum Element<'d> {
     Nothing,
 }
 
-/// # Errors
 /// Returns a span and a message if the element is invalid.
 fn element(step: &Node) -> Result<Element<'_>, (Span, String)> {
     match step.get("type").and_then(Node::text) {
@@ -167,10 +163,7 @@ fn call(id: &str, step: &Node, tool: &str, arguments: Vec<(String, Value)>) -> C
     }
 }
 
-/// Returns the arguments of a call; empty if there are none.
-///
-/// # Errors
-/// Returns the span of a value that is not an object.
+/// Returns the arguments of a call; empty if there are none. Returns the span of a value that is not an object.
 fn arguments(node: Option<&Node>) -> Result<Vec<(String, Value)>, Span> {
     let Some(node) = node.filter(|node| !is_null(node)) else {
         return Ok(Vec::new());
@@ -188,9 +181,6 @@ fn arguments(node: Option<&Node>) -> Result<Vec<(String, Value)>, Span> {
 }
 
 /// Returns the plan for a graph.
-///
-/// # Errors
-/// Returns an error if it has too many calls.
 pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let steps = steps(root).unwrap_or_default();
     let (mut calls, mut places, mut reply) = (Vec::new(), BTreeMap::new(), None);

@@ -82,10 +82,8 @@ impl<'d> Graph<'d> {
         Some(back.collect())
     }
 
-    /// Returns the only node to which a cycle exits. Nodes that only fail do not count.
-    ///
-    /// # Errors
-    /// Returns a message if there is no exit or more than one, or if the document can end inside the cycle.
+    /// Returns the only node to which a cycle exits. Nodes that only fail do not count. Returns a message if there is
+    /// no exit or more than one, or if the document can end inside the cycle.
     pub fn exit(&self, cycle: &BTreeSet<&'d str>) -> Result<&'d str, String> {
         let mut exits = BTreeSet::new();
         for node in cycle.iter().filter_map(|name| self.get(name)) {

@@ -56,9 +56,6 @@ impl Inputs {
 
 /// Builds a plan: first with its input as a whole, and again with the fields that it reads if it reads nothing else
 /// of the input.
-///
-/// # Errors
-/// Returns the errors of `attempt`.
 pub fn inputs_of<'t>(
     draft: &mut Draft<'t>,
     span: Span,

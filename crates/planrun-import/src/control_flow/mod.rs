@@ -186,9 +186,6 @@ pub trait Walk<'d, 't> {
     fn graph(scope: &Self::Scope) -> &Graph<'d>;
 
     /// Writes one node.
-    ///
-    /// # Errors
-    /// Returns an error if a part of the document is invalid.
     fn write_node(
         &mut self,
         scope: &Self::Scope,
@@ -200,9 +197,6 @@ pub trait Walk<'d, 't> {
 
     /// Writes the nodes from `start` on. Returns the node at which the region ended; `None` if all branches ended
     /// before.
-    ///
-    /// # Errors
-    /// Returns an error if a part of the document is invalid.
     fn walk(
         &mut self,
         scope: &Self::Scope,
@@ -219,9 +213,6 @@ pub trait Walk<'d, 't> {
 
     /// Does the same as [`Self::walk`], but `start` may itself be a stop: it ends the region only when it is reached
     /// again.
-    ///
-    /// # Errors
-    /// Returns an error if a part of the document is invalid.
     fn walk_from(
         &mut self,
         scope: &Self::Scope,
@@ -305,9 +296,6 @@ pub trait Walk<'d, 't> {
     }
 
     /// Writes branches up to where they join.
-    ///
-    /// # Errors
-    /// Returns an error if a part of the document is invalid.
     fn write_branches(
         &mut self,
         scope: &Self::Scope,

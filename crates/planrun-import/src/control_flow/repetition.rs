@@ -17,9 +17,6 @@ const MAX_ROUNDS: i64 = 1000;
 pub const DATA: &str = "data";
 
 /// Writes the loop that starts at a node.
-///
-/// # Errors
-/// Returns an error if a part of the document is invalid.
 pub fn repeat<'d, 't, W: Walk<'d, 't> + ?Sized>(
     walk: &mut W,
     scope: &W::Scope,

@@ -40,10 +40,7 @@ pub struct Words<'c> {
     depth: usize,
 }
 
-/// Parses a condition; `comparison` parses its operands.
-///
-/// # Errors
-/// Returns a message if the condition is invalid.
+/// Parses a condition; `comparison` parses its operands. Returns a message if the condition is invalid.
 pub fn read<'c, T: Truth>(
     text: &'c str,
     mut comparison: impl FnMut(&mut Words<'c>) -> Result<T, String>,
@@ -103,7 +100,6 @@ impl<'c> Words<'c> {
         self.all.get(self.at).copied()
     }
 
-    /// # Errors
     /// Returns an error if there are no more words.
     pub fn take(&mut self) -> Result<&'c str, String> {
         let word = self.peek().ok_or("it is incomplete")?;

@@ -32,7 +32,6 @@ const SHORT: usize = 5;
 /// Notes for the report about a translated expression: where its value may differ from the original.
 pub type Caveats = RefCell<BTreeSet<&'static str>>;
 
-/// # Errors
 /// Returns a message if the expression is too long.
 pub fn within_bounds(text: &str) -> Result<(), String> {
     if text.len() <= MAX_EXPRESSION {
@@ -43,7 +42,6 @@ pub fn within_bounds(text: &str) -> Result<(), String> {
     ))
 }
 
-/// Returns true if an expression reads a name.
 pub fn reads(expression: &Expr, name: &str) -> bool {
     let mut found = matches!(&expression.kind, ExprKind::Name(there) if &**there == name);
     expression.parts(&mut |part| found |= reads(part, name));

@@ -8,7 +8,6 @@ use super::{element, lenient, only_list, sliced, within_bounds};
 use crate::draft::excerpt;
 use crate::tree;
 
-/// The root of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {
     /// `$`
@@ -48,7 +47,6 @@ pub struct Path {
 }
 
 impl Path {
-    /// # Errors
     /// Returns a message if the text is not a path or has no counterpart.
     pub fn read(text: &str) -> Result<Self, String> {
         within_bounds(text)?;
@@ -121,9 +119,6 @@ impl Path {
     }
 
     /// Returns a condition that the path selects something.
-    ///
-    /// # Errors
-    /// Returns a message if there is no counterpart.
     pub fn leads_somewhere(&self, value: Value) -> Result<Expr, String> {
         let Some((last, before)) = self.parts.split_last() else {
             return Ok(tree::boolean(true));
@@ -152,9 +147,6 @@ impl Path {
     }
 
     /// Returns the value that the path selects.
-    ///
-    /// # Errors
-    /// Returns a message if there is no counterpart.
     pub fn apply(&self, value: Value) -> Result<Value, String> {
         let selected = follow(value, &self.parts)?;
         Ok(match self.parts.last() {

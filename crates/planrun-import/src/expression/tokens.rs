@@ -49,7 +49,6 @@ const SIGNS: [&str; 30] = [
     "%", "&", "|", "(", ")", "[", "]", "{", "}", ".", ",", "?", ":",
 ];
 
-/// # Errors
 /// Returns a message if a character cannot start a token, or if a text is not closed.
 pub fn tokens(text: &str, texts: Texts) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();

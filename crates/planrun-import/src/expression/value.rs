@@ -131,10 +131,7 @@ impl Value {
         self.written(LARGE + 1) > LARGE
     }
 
-    /// Returns the value if it has a size that a plan can have.
-    ///
-    /// # Errors
-    /// Returns a message if it is too large.
+    /// Returns the value if it has a size that a plan can have. Returns a message if it is too large.
     pub fn bounded(self) -> Result<Self, String> {
         if self.nodes(MAX_NODES + 1) > MAX_NODES {
             return Err("the expression forms a value that is too large".to_owned());

@@ -33,7 +33,6 @@ pub struct Data {
 }
 
 impl Data {
-    /// Returns the values for a task with this input.
     pub fn of(reading: &Reading, task: &Task<'_>, flow: &Flow, input: &Value) -> Self {
         let mut variables = flow.variables.clone();
         let name = Value::Opaque(tree::text(task.name));

@@ -163,7 +163,6 @@ impl<'d> Action<'_, '_, 'd, '_> {
     }
 }
 
-/// A filter of events.
 struct Filter<'d> {
     /// The type of the event.
     kind: &'d str,

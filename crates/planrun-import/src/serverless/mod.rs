@@ -56,10 +56,8 @@ pub struct Writer<'x, 'd, 't> {
     repeats: bool,
 }
 
-/// Returns the plan for a workflow.
-///
-/// # Errors
-/// Returns an error if the workflow is invalid, such as one without tasks or with an unknown target.
+/// Returns the plan for a workflow. Returns an error if the workflow is invalid, such as one without tasks or with an
+/// unknown target.
 pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let what = "the input of the workflow";
     inputs_of(

@@ -376,9 +376,6 @@ impl<'d> Writer<'_, 'd, '_> {
 }
 
 /// Returns a required part of a task.
-///
-/// # Errors
-/// Returns an error if it is missing.
 fn needed<'d>(
     task: &Task<'d>,
     holder: &'d Node,

@@ -259,7 +259,6 @@ impl<'d> Writer<'_, 'd, '_> {
         out.push(tree::fail("tool.not_carried", hole));
     }
 
-    /// Returns the name of the step for a task.
     pub fn step_name(&mut self, task: &Task<'_>) -> String {
         self.draft.name_of(task.name, task.span, "task")
     }

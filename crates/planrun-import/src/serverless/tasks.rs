@@ -46,7 +46,6 @@ pub enum Next<'d> {
     End,
 }
 
-/// One task.
 #[derive(Debug)]
 pub struct Task<'d> {
     pub name: &'d str,
@@ -71,7 +70,6 @@ impl<'d> Task<'d> {
         self.node.get(self.kind).unwrap_or(self.node)
     }
 
-    /// Returns its unknown fields.
     pub fn unknown_fields(&self) -> impl Iterator<Item = &'d Entry> {
         let known = KINDS.iter().find(|(kind, _)| *kind == self.kind);
         let further = known.map_or(&[] as &[&str], |(_, further)| further);
@@ -93,11 +91,8 @@ pub struct Tasks<'d> {
 }
 
 impl<'d> Tasks<'d> {
-    /// Reads a list of tasks.
-    ///
-    /// # Errors
-    /// Returns an error if it is not a list of tasks, if it is too long, if a task has no kind, if two tasks have the
-    /// same name, or if a target does not exist.
+    /// Reads a list of tasks. Returns an error if it is not a list of tasks, if it is too long, if a task has no kind,
+    /// if two tasks have the same name, or if a target does not exist.
     pub fn read(list: &'d Node) -> Result<Self, Refused> {
         let Some(items) = list.items() else {
             let help = "write each task as `- name: { … }`";
@@ -114,10 +109,7 @@ impl<'d> Tasks<'d> {
         Self::of(&entries)
     }
 
-    /// Returns a list of a single task.
-    ///
-    /// # Errors
-    /// Returns an error if the task has no kind or its target does not exist.
+    /// Returns a list of a single task. Returns an error if the task has no kind or its target does not exist.
     pub fn single(entry: &'d Entry) -> Result<Self, Refused> {
         Self::of(&[entry])
     }
@@ -140,10 +132,7 @@ impl<'d> Tasks<'d> {
     }
 }
 
-/// Returns the only entry of an element: a name and its value.
-///
-/// # Errors
-/// Returns an error if the element has any other form.
+/// Returns the only entry of an element: a name and its value. Returns an error if the element has any other form.
 pub fn only_entry(item: &Node) -> Result<&Entry, Refused> {
     match item.entries() {
         Some([entry]) if !entry.name.is_empty() => Ok(entry),
@@ -180,10 +169,7 @@ fn task<'d>(entry: &'d Entry, below: &'d str, entries: &[&'d Entry]) -> Result<T
     })
 }
 
-/// Returns the target of a `then`.
-///
-/// # Errors
-/// Returns an error if there is no such task in the same list.
+/// Returns the target of a `then`. Returns an error if there is no such task in the same list.
 fn directive<'d>(
     then: &'d Node,
     below: &'d str,
@@ -208,10 +194,8 @@ fn directive<'d>(
     Err(Refused::new(then.span, message, help))
 }
 
-/// Returns the cases of a `switch`, each with its successor; empty if the task is not a `switch`.
-///
-/// # Errors
-/// Returns an error if a case has an invalid target.
+/// Returns the cases of a `switch`, each with its successor; empty if the task is not a `switch`. Returns an error if a
+/// case has an invalid target.
 fn cases<'d>(
     task: &'d Node,
     below: &'d str,

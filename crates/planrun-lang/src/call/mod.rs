@@ -1,14 +1,16 @@
-//! The outcome of a tool call: an answer, or a failure that records how far the attempt got; and what is sensitive in
-//! arguments and results.
+//! The outcome of a tool call: an answer, or a failure that records how far the attempt got; what is sensitive in
+//! arguments and results; and what an HTTP status means.
 
 mod details;
 mod sensitive;
+mod status;
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 pub use details::{Details, MAX_DETAILS};
 pub use sensitive::{named_values, sensitive_arguments, sensitive_result};
+pub use status::{status_class, status_name};
 
 use crate::permission::Denial;
 use crate::protocol::Sent;

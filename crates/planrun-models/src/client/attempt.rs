@@ -6,6 +6,7 @@ use planrun_lang::secrets::Redactor;
 use planrun_tools::host::Host;
 use planrun_tools::project::ModelApi;
 use planrun_tools::tools::http::{HttpClient, HttpRequest, retry_after};
+use planrun_tools::tools::innermost;
 use reqwest::Response;
 
 use super::clean_parts::CleanParts;
@@ -98,12 +99,6 @@ impl Attempt<'_> {
 }
 
 fn broken_off(problem: &reqwest::Error) -> ModelError {
-    let innermost = |mut error: &dyn std::error::Error| {
-        while let Some(cause) = error.source() {
-            error = cause;
-        }
-        error.to_string()
-    };
     let message = format!("its answer was interrupted: {}", innermost(problem));
     ModelError::new(ErrorKind::Network, message)
 }

@@ -30,7 +30,6 @@ pub struct Models {
 }
 
 impl Models {
-    /// Returns the models of a project.
     pub fn of(project: &Project, host: &Arc<dyn Host>) -> Self {
         Self {
             list: project.settings.models.clone(),

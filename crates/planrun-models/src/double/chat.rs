@@ -7,7 +7,6 @@ use super::requests::RequestSummary;
 use super::script::{Answer, Failure};
 use crate::model::Usage;
 
-/// Parses the request.
 pub(super) fn parse_request(body: &Json) -> RequestSummary {
     let messages = body.get("messages").and_then(Json::as_array);
     let messages = messages.map(Vec::as_slice).unwrap_or_default();

@@ -15,7 +15,6 @@ const MAX_REQUESTS: usize = 1_000;
 /// Maximum number of characters of a message that are quoted in an error.
 const MAX_QUOTED: usize = 80;
 
-/// A received request.
 #[derive(Clone, PartialEq, Serialize)]
 pub struct ReceivedRequest {
     /// The turn that answered it, from 1; `None` if no turn did.

@@ -7,7 +7,6 @@ use super::requests::RequestSummary;
 use super::script::{Answer, Failure};
 use crate::model::Usage;
 
-/// Parses the request.
 pub(super) fn parse_request(body: &Json) -> RequestSummary {
     let streams = body.get("stream") == Some(&Json::Bool(true));
     let input = body.get("input");

@@ -46,7 +46,6 @@ pub struct Script {
     pub(super) turns: Vec<ScriptTurn>,
 }
 
-/// One turn of a script.
 #[derive(Clone, Debug)]
 pub(super) struct ScriptTurn {
     pub when: When,

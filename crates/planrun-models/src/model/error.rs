@@ -5,7 +5,6 @@ use std::time::Duration;
 use planrun_lang::types::{Auth, Denied, ErrorClass, Transient, Validation};
 use serde::{Deserialize, Serialize};
 
-/// The kind of a model error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {

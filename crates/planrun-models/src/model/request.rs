@@ -61,7 +61,6 @@ pub enum Message {
     },
 }
 
-/// A tool call that a model requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub id: String,

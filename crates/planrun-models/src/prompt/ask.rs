@@ -109,7 +109,6 @@ struct Agent<'a> {
     tools: &'a BTreeMap<String, Tool>,
     request: &'a Request,
     calls: usize,
-    /// Whether a tool has answered.
     tool_answered: bool,
 }
 

@@ -68,10 +68,8 @@ impl Exchange {
         })
     }
 
-    /// Requests the next turn of the model, appends it to the exchange, and reports its usage.
-    ///
-    /// # Errors
-    /// Returns an error if there is no answer, or if it was refused: a model that is asked the same again refuses again.
+    /// Requests the next turn of the model, appends it to the exchange, and reports its usage. Returns an error if
+    /// there is no answer, or if it was refused: a model that is asked the same again refuses again.
     pub(super) async fn turn(&mut self) -> Result<Turn, CallError> {
         let mut parts = self.model.answer(self.request.clone());
         let mut turn = Turn::default();

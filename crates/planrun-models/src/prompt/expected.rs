@@ -15,7 +15,6 @@ const FIELD: &str = "value";
 /// Maximum number of violations reported to the model.
 const MAX_OBJECTIONS: usize = 5;
 
-/// The expected answer.
 pub(super) struct ExpectedAnswer {
     signature: Arc<Signature>,
 }

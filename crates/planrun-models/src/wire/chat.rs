@@ -292,7 +292,6 @@ mod tests {
         (turn, ended.err())
     }
 
-    /// Returns the stream of these chunks.
     fn stream(chunks: &[Json]) -> String {
         let mut text = String::new();
         for chunk in chunks {

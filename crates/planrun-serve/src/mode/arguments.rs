@@ -6,25 +6,25 @@ use serde_json::{Map, Value as Json};
 use super::reply::Reply;
 
 /// The arguments that have not been read yet.
-pub(super) struct Arguments(Map<String, Json>);
+pub struct Arguments(Map<String, Json>);
 
 impl Arguments {
-    pub(super) fn new(arguments: Map<String, Json>) -> Self {
+    pub fn new(arguments: Map<String, Json>) -> Self {
         Self(arguments)
     }
 
     /// Returns all unread arguments.
-    pub(super) fn take_all(self) -> Map<String, Json> {
+    pub fn take_all(self) -> Map<String, Json> {
         self.0
     }
 
-    pub(super) fn required<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, Reply> {
+    pub fn required<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, Reply> {
         self.optional(name)?
             .ok_or_else(|| Reply::Failed(format!("Nothing was called: `{name}` is missing.")))
     }
 
     /// Reads an optional argument. Null counts as absent.
-    pub(super) fn optional<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, Reply> {
+    pub fn optional<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, Reply> {
         match self.0.remove(name) {
             None | Some(Json::Null) => Ok(None),
             Some(value) => serde_json::from_value(value)
@@ -34,7 +34,7 @@ impl Arguments {
     }
 
     /// Refuses arguments that have not been read.
-    pub(super) fn done(&self) -> Result<(), Reply> {
+    pub fn done(&self) -> Result<(), Reply> {
         match self.0.keys().next() {
             None => Ok(()),
             Some(extra) => Err(Reply::Failed(format!(

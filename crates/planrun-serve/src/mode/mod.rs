@@ -26,9 +26,9 @@ use planrun_tools::tools::ServerPool;
 use serde_json::{Map, Value as Json};
 
 pub use approval::approval;
+pub use arguments::Arguments;
 pub use definitions::{Definition, Hints, INSTRUCTIONS, definitions};
 
-use self::arguments::Arguments;
 use self::driving::DrivenRuns;
 pub use self::listing::Listing;
 pub use self::questions::AskedQuestion;

@@ -86,7 +86,6 @@ fn body(question: &PendingQuestion) -> String {
     html + "</form>"
 }
 
-/// Returns one field of a form.
 fn entry(question: &PendingQuestion, field: &FormField) -> String {
     let name = escaped(&format!("{FIELD}{}", field.name));
     let label = field.label.as_deref().unwrap_or(&field.name);

@@ -31,7 +31,6 @@ impl Formatter for Visible {
     }
 }
 
-/// Returns the JSON of a value.
 pub(crate) fn text(value: &impl Serialize) -> String {
     let mut bytes = Vec::new();
     // Writing to a vector cannot fail, and only maps with text keys are written here.

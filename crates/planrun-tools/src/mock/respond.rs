@@ -111,7 +111,6 @@ impl Responder {
         Ok(())
     }
 
-    /// Returns true if there is an app of this name.
     pub fn has_app(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| &*tool.app == name)
     }

@@ -26,7 +26,6 @@ use crate::tools::openapi::Api;
 /// Maximum size of a request body, in bytes.
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
-/// Options of a mock.
 #[derive(Clone, Debug)]
 pub struct MockOptions {
     /// The address to listen on. Port 0 lets the system choose.

@@ -18,7 +18,6 @@ pub const AGENT_FILES: &str = "files";
 const GENERAL: &str = "general";
 /// The key that names the type of the first agent if no other type is requested.
 const DEFAULT: &str = "default";
-/// The keys of a type.
 const KEYS: [&str; 6] = [
     "description",
     "tools",
@@ -73,7 +72,6 @@ impl Default for AgentTypes {
 }
 
 impl AgentTypes {
-    /// Returns the type with this name.
     pub fn find(&self, name: &str) -> Option<&AgentType> {
         self.types.iter().find(|one| &*one.name == name)
     }
@@ -184,7 +182,6 @@ pub(super) fn agent_types(
 struct Reader<'a> {
     /// The tool sets with their patterns.
     sets: Vec<(String, Vec<String>)>,
-    /// The names of all types.
     names: Vec<Arc<str>>,
     models: &'a ModelList,
     patterns: Vec<(String, Span)>,

@@ -15,7 +15,6 @@ use planrun_lang::yaml::{Entry, Node};
 
 /// The key that names the model to use if no other model is requested.
 const DEFAULT: &str = "default";
-/// The keys of a model.
 const KEYS: [&str; 11] = [
     "api",
     "base_url",
@@ -38,7 +37,6 @@ const MAX_PRICE: f64 = 1e9;
 /// Maximum timeout.
 const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 
-/// The models of a project.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelList {
     /// In the order of the file.

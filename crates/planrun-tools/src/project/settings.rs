@@ -61,7 +61,6 @@ pub struct Settings {
     pub check: CheckSettings,
     /// The models that the file defines.
     pub models: ModelList,
-    /// The agent types.
     pub agents: Arc<AgentTypes>,
     /// The language of observations, summaries and questions.
     pub language: Option<Language>,

@@ -316,7 +316,6 @@ impl Catalog {
         self.namespaces.keys()
     }
 
-    /// Returns the tool with this name in this namespace.
     pub fn tool(&self, namespace: &str, name: &str) -> Option<&Tool> {
         self.namespaces
             .get(namespace)?
@@ -466,7 +465,6 @@ impl std::fmt::Debug for Catalog {
 mod tests {
     use planrun_lang::call::Answer;
     use planrun_lang::value::Value;
-    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::contract::{LockedServer, OfferedServer, OfferedTool};
@@ -584,14 +582,12 @@ mod tests {
         let model = catalog.model().unwrap();
         let agent = catalog.agent("sys", |tool| Some(tool.clone())).unwrap();
         for transport in [model, agent] {
-            let request = Request {
-                path: "a".into(),
-                signature: Arc::new(Signature::unknown("model".into(), "infer".into())),
-                arguments: Value::Null,
-                idempotency_key: "key".into(),
-                handle: None,
-                cancel: CancellationToken::new(),
-            };
+            let request = Request::new(
+                "a",
+                Arc::new(Signature::unknown("model".into(), "infer".into())),
+                Value::Null,
+                "key",
+            );
             let Ok(Answer::Json(answer)) = transport.call(request).outcome().await else {
                 panic!("it answers")
             };

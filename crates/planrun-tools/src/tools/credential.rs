@@ -112,7 +112,6 @@ mod tests {
     use planrun_lang::value::Value;
 
     use serde_json::Value as Json;
-    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::tools::{CallEvent, Progress, Question};
@@ -141,14 +140,12 @@ mod tests {
         let mut known = Redactor::default();
         known.add("hunter2-token");
         credentials.join(&known);
-        let request = Request {
-            path: "a".into(),
-            signature: Arc::new(Signature::unknown("a".into(), "b".into())),
-            arguments: Value::Null,
-            idempotency_key: "key".into(),
-            handle: None,
-            cancel: CancellationToken::new(),
-        };
+        let request = Request::new(
+            "a",
+            Arc::new(Signature::unknown("a".into(), "b".into())),
+            Value::Null,
+            "key",
+        );
         let Conversation::Later(mut events) = credentials.guard(Arc::new(Leaking)).call(request)
         else {
             panic!("it tells something")

@@ -7,12 +7,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Type};
+use planrun_lang::types::{Effect, Field, Parameter, Rest, Signature, Type};
 use planrun_lang::value::Value;
 
 use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::Host;
-use crate::tools::invalid_arguments;
+use crate::tools::{failed, invalid_arguments};
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// Maximum size of a file that is read, in bytes.
@@ -236,10 +236,6 @@ fn access_error(written: &str, problem: &io::Error) -> CallError {
         _ => format!("{written}: {problem}"),
     };
     failed(&message, Sent::Answered)
-}
-
-fn failed(message: &str, sent: Sent) -> CallError {
-    CallError::new(ErrorClass::Tool("failed".into()), message, sent)
 }
 
 fn elsewhere(written: &str) -> CallError {

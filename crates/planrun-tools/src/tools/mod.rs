@@ -24,7 +24,7 @@ mod transport;
 pub use allowed::{Allowed, may_call};
 pub use planrun_lang::types::BUILT_IN;
 
-pub use call_errors::{invalid_arguments, invalid_result};
+pub use call_errors::{causes, denied, failed, innermost, invalid_arguments, invalid_result};
 pub use catalog::{Catalog, Compared, Prompts, Tool};
 pub use conversation::{
     Ask, AskReply, CallEvent, Conversation, EventSender, Events, Handle, MAX_HANDLE_BYTES,

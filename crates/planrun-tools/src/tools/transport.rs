@@ -35,6 +35,25 @@ pub struct Request {
     pub cancel: CancellationToken,
 }
 
+impl Request {
+    /// Creates the first attempt of a call, which nothing cancels.
+    pub fn new(
+        path: impl Into<Arc<str>>,
+        signature: Arc<Signature>,
+        arguments: Value,
+        idempotency_key: impl Into<Arc<str>>,
+    ) -> Self {
+        Self {
+            path: path.into(),
+            signature,
+            arguments,
+            idempotency_key: idempotency_key.into(),
+            handle: None,
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
 impl fmt::Debug for Request {
     /// Leaves out sensitive arguments.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -173,14 +192,12 @@ mod tests {
         signature.sensitive = vec!["pin".into()];
         let arguments = [("pin", "hunter2-pin"), ("door", "front")];
         let arguments = arguments.map(|(name, value)| (Key::from(name), Value::from(value)));
-        let request = Request {
-            path: "a".into(),
-            signature: Arc::new(signature),
-            arguments: Value::Map(Arc::new(arguments.into_iter().collect::<Map>())),
-            idempotency_key: "key".into(),
-            handle: None,
-            cancel: CancellationToken::new(),
-        };
+        let request = Request::new(
+            "a",
+            Arc::new(signature),
+            Value::Map(Arc::new(arguments.into_iter().collect::<Map>())),
+            "key",
+        );
         let output = format!("{request:?}");
         assert!(
             output.contains("front") && !output.contains("hunter2"),

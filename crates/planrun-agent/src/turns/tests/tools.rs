@@ -157,3 +157,25 @@ async fn tools_beyond_the_first_are_told_once_they_were_described() {
     assert_eq!(offered, [false, true, true]);
     assert!(sent[0]["tools"].as_array().unwrap().len() <= 48 + 5);
 }
+
+/// Without its `base`, a repair would make the finished effects again.
+#[tokio::test]
+async fn a_run_with_an_argument_of_another_type_calls_nothing() {
+    let bench = Bench::new(
+        r#"- calls:
+    - { name: run, arguments: { plan: "step c = desk.close(id: 7) reply c", base: ["01J"] } }
+    - { name: run, arguments: { plan: "step c = desk.close(id: 7) reply c", max_tokens: many } }
+    - { name: run, arguments: { plan: "step c = desk.close(id: 7) reply c", inputs: 7 } }
+- { text: ok }"#,
+    )
+    .await
+    .answered(true, None);
+    let outcome = bench.run("Close 7").await;
+    let results = results(&outcome);
+    assert_eq!(results.len(), 3);
+    for ((text, is_error), name) in results.into_iter().zip(["base", "max_tokens", "inputs"]) {
+        let start = format!("Nothing was called: `{name}`: invalid type");
+        assert!(is_error && text.starts_with(&start), "{text}");
+    }
+    assert!(bench.called().is_empty());
+}

@@ -27,8 +27,6 @@ pub fn caveat(name: &str, arguments: &[Output]) -> Option<&'static str> {
     }
 }
 
-/// # Errors
-/// Returns a message if there is no counterpart.
 pub fn counterpart(name: &str, arguments: Vec<Output>) -> Result<Output, String> {
     let count = arguments.len();
     match name {

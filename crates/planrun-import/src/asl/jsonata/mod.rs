@@ -17,9 +17,6 @@ use crate::expression::{
 use crate::tree;
 
 /// Translates the expression between `{%` and `%}`.
-///
-/// # Errors
-/// Returns a message if it is invalid or has no counterpart.
 pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
     within_bounds(text)?;
     let tokens = tokens::tokens(text, Texts::Plain)?;

@@ -82,10 +82,10 @@ impl Reader<'_> {
     }
 
     /// Parses an expression in which `.` is an element of the current list.
-    fn in_element(
+    pub(super) fn in_element<T>(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<Expr, String>,
-    ) -> Result<Expr, String> {
+        read: impl FnOnce(&mut Self) -> Result<T, String>,
+    ) -> Result<T, String> {
         let outer = std::mem::replace(&mut self.dot, Value::Opaque(plan!("one")));
         self.locals.level += 1;
         let read = read(self);

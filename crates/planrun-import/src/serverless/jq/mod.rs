@@ -31,9 +31,6 @@ pub struct Scope<'s> {
 }
 
 /// Translates an expression.
-///
-/// # Errors
-/// Returns a message if it is invalid or has no counterpart.
 pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
     within_bounds(text)?;
     nested(text, scope, &Reader::new(&[], scope))
@@ -156,12 +153,7 @@ impl<'p> Reader<'p> {
         read: impl FnOnce(&mut Self) -> Result<Output, String>,
     ) -> Result<Output, String> {
         assume_list(&list, self.scope);
-        let outer = std::mem::replace(&mut self.dot, Value::Opaque(plan!("one")));
-        self.locals.level += 1;
-        let read = read(self);
-        self.locals.level -= 1;
-        self.dot = outer;
-        Ok(Output::Many(match read? {
+        Ok(Output::Many(match self.in_element(read)? {
             Output::One(value) if value.expr() == plan!("one") => list,
             Output::One(value) => plan!("list.map(one, value)", list, value = value.expr()),
             Output::Where(holds) => plan!("list.filter(one, holds)", list, holds),
@@ -363,7 +355,6 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// # Errors
     /// Returns a message if the expression reads a property of an error that plans do not have.
     fn may_read(&self, key: &str) -> Result<(), String> {
         match self.tokens.before(3) {

@@ -282,7 +282,6 @@ impl LockedServer {
     }
 }
 
-/// Returns true if the text of a lock matches the digest in it.
 fn matches_digest(text: &str) -> bool {
     let rest = text.split_once(INTEGRITY);
     let rest = rest.and_then(|(before, rest)| Some((before, rest.split_once(INTEGRITY_END)?)));

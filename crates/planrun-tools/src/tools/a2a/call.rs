@@ -12,7 +12,7 @@ use super::client::{Agent, Updates};
 use super::result::{data_of, of_message, of_task, text_of, words_of};
 use super::task::Known;
 use super::wire::State;
-use crate::tools::{AskReply, EventSender, Handle, Progress, Question, Request};
+use crate::tools::{AskReply, EventSender, Handle, Progress, Question, Request, failed};
 use crate::tools::{invalid_arguments, invalid_result};
 
 /// Maximum number of questions that an agent may ask during a call.
@@ -327,8 +327,7 @@ impl<'a> AgentCall<'a> {
         let message = self.known.status.message.as_ref();
         let reason = message.map(words_of).filter(|reason| !reason.is_empty());
         let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
-        let class = ErrorClass::Tool("failed".into());
-        CallError::new(class, format!("the agent {what}: {reason}"), sent)
+        failed(format!("the agent {what}: {reason}"), sent)
             .with_details(&message.map(data_of).unwrap_or_default())
     }
 }

@@ -18,14 +18,13 @@ use crate::host::Host;
 use crate::tools::http::{
     EventStream, HttpClient, HttpRequest, MAX_BODY_BYTES, body, display_url, failure,
 };
-use crate::tools::invalid_result;
+use crate::tools::{failed, invalid_result};
 
 /// The protocol version.
 const VERSION: &str = "1.0";
 /// Maximum length in an error message of a body that describes no known error, in characters.
 const MAX_BODY_PREVIEW: usize = 200;
 
-/// The client of an agent.
 pub(super) struct Agent {
     pub client: HttpClient,
     pub host: Arc<dyn Host>,
@@ -156,10 +155,10 @@ impl Agent {
             return Err(error);
         }
         let preview = Value::from(&*String::from_utf8_lossy(&body)).preview(MAX_BODY_PREVIEW);
-        let failed = failure(status.as_u16(), &headers, self.host.now(), &place, &preview);
-        Err(failed.unwrap_or_else(|| {
+        let known = failure(status.as_u16(), &headers, self.host.now(), &place, &preview);
+        Err(known.unwrap_or_else(|| {
             let message = format!("{place} answered with status {status}: {preview}");
-            CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
+            failed(message, Sent::Answered)
         }))
     }
 

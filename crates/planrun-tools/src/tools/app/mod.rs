@@ -44,7 +44,6 @@ pub struct App {
     pub credentials: Redactor,
 }
 
-/// One tool of an app.
 #[derive(Clone)]
 pub struct AppTool {
     pub signature: Arc<Signature>,
@@ -104,7 +103,6 @@ impl App {
         own.or(self.unset.as_deref())
     }
 
-    /// Returns the tool with this name.
     pub fn tool(&self, name: &str) -> Option<&AppTool> {
         self.tools.iter().find(|tool| &*tool.signature.name == name)
     }

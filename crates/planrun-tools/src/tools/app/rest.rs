@@ -1,11 +1,11 @@
 //! REST requests in app files: the request of a call, and the positions of the value and of the failure reason in its
 //! answer.
 
-use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::call::{Answer, CallOutcome};
 use planrun_lang::diag::closest;
 use planrun_lang::protocol::Sent;
 use planrun_lang::source::Span;
-use planrun_lang::types::{ErrorClass, Parameter, Signature, Type};
+use planrun_lang::types::{Parameter, Signature, Type};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json};
@@ -17,7 +17,7 @@ use crate::tools::http::parameter::Serialization;
 use crate::tools::http::{
     Content, HttpRequest, HttpResponse, failure, failure_detail, path, percent, value,
 };
-use crate::tools::invalid_result;
+use crate::tools::{failed, invalid_result};
 use planrun_lang::yaml::{Content as NodeContent, Entry, Node};
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
@@ -353,7 +353,7 @@ impl Rest {
         };
         let error = error.unwrap_or_else(|| {
             let message = format!("{path} answered with status {}: {detail}", response.status);
-            CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
+            failed(message, Sent::Answered)
         });
         Err(error.with_details(&json.unwrap_or_default()))
     }

@@ -19,6 +19,7 @@ use crate::tools::http::{
 };
 use crate::tools::{
     BoxFuture, Conversation, Described, Identity, ProjectLimit, Request, Transport, described,
+    failed,
 };
 use crate::tools::{invalid_arguments, invalid_result};
 
@@ -196,8 +197,7 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
             Ok(Answer::Json(data.unwrap_or(Json::Null)))
         }
         (_, Some(false)) => {
-            let class = ErrorClass::Tool("failed".into());
-            let error = CallError::new(class, format!("{path}: {detail}"), Sent::Answered);
+            let error = failed(format!("{path}: {detail}"), Sent::Answered);
             Err(error.with_details(&body))
         }
         (200..=299, None) => {
@@ -207,7 +207,7 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
         }
         (status, _) => {
             let message = format!("{path} answered with status {status}: {detail}");
-            let error = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
+            let error = failed(message, Sent::Answered);
             Err(error.with_details(&body))
         }
     }

@@ -96,7 +96,6 @@ impl Conversation {
         })
     }
 
-    /// Maps the outcome.
     #[must_use]
     pub fn map_outcome<C>(self, change: C) -> Self
     where

@@ -2,10 +2,11 @@
 
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::{Value, shortened};
 use reqwest::Url;
 use serde_json::{Map, Value as Json};
+
+use crate::tools::denied;
 
 /// Maximum length of a body in an error message, in characters.
 const MAX_BODY_PREVIEW: usize = 200;
@@ -28,11 +29,7 @@ pub fn same_host(target: &Url, expected: &Url, path: &str) -> Result<(), CallErr
             "{path} was redirected to {host}, which is not the host that the project configures"
         )
     };
-    Err(CallError::new(
-        ErrorClass::Denied(Denied::Policy),
-        message,
-        Sent::Answered,
-    ))
+    Err(denied(message, Sent::Answered))
 }
 
 /// Returns the detail of a failed answer: its `error`, `message`, `detail` or `reason`, whichever is present first,

@@ -8,15 +8,16 @@ use std::time::Duration;
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::permission::{Denial, Permissions};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Transient};
+use planrun_lang::types::{ErrorClass, Transient};
 use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Method, Response, Url};
 use tokio_util::sync::CancellationToken;
 
 use super::charset::to_utf8;
 use super::resolver::{PermittedResolver, REQUESTED};
-use crate::tools::{EventSender, Progress};
-use crate::tools::{invalid_arguments, invalid_result};
+use crate::tools::{
+    EventSender, Progress, causes, denied, failed, innermost, invalid_arguments, invalid_result,
+};
 
 /// Maximum number of redirects of a request.
 pub(in crate::tools) const MAX_REDIRECTS: usize = 5;
@@ -31,7 +32,6 @@ pub struct HttpClient {
     permissions: Option<Arc<Permissions>>,
 }
 
-/// One request.
 #[derive(Clone)]
 pub struct HttpRequest {
     pub method: Method,
@@ -90,7 +90,7 @@ impl HttpClient {
             read(followed, limits.max_bytes, events).await
         };
         let stopped = || {
-            Err(error(
+            Err(CallError::new(
                 ErrorClass::Cancelled,
                 "the request was cancelled",
                 Sent::Maybe,
@@ -114,11 +114,7 @@ impl HttpClient {
             "{} redirects, but redirects are not followed here",
             display_url(&request.url)
         );
-        Err(error(
-            ErrorClass::Denied(Denied::Policy),
-            message,
-            Sent::Refused,
-        ))
+        Err(denied(message, Sent::Refused))
     }
 
     /// Sends a request and reads the response. `gate` is called before each request. Unless it `follows` redirects, a
@@ -167,8 +163,7 @@ impl HttpClient {
             }
         }
         let message = format!("the server redirected more than {MAX_REDIRECTS} times");
-        let class = ErrorClass::Tool("failed".into());
-        let failed = error(class, message, Sent::Answered);
+        let failed = failed(message, Sent::Answered);
         Err(if request.method == method {
             failed
         } else {
@@ -185,8 +180,8 @@ impl HttpClient {
             )
         };
         let client = self.client.get_or_init(build).as_ref();
-        let client =
-            client.map_err(|problem| error(ErrorClass::Internal, problem.as_str(), Sent::No))?;
+        let client = client
+            .map_err(|problem| CallError::new(ErrorClass::Internal, problem.as_str(), Sent::No))?;
         let mut builder = client
             .request(request.method.clone(), request.url.clone())
             .headers(request.headers.clone());
@@ -278,14 +273,6 @@ pub(crate) fn displayed(url: &str) -> String {
     Url::parse(url).map_or_else(|_| "(not a URL)".to_owned(), |url| display_url(&url))
 }
 
-pub(in crate::tools) fn error(
-    class: ErrorClass,
-    message: impl Into<String>,
-    sent: Sent,
-) -> CallError {
-    CallError::new(class, message.into(), sent)
-}
-
 /// Creates a client that does not follow redirects, does not retry and uses no proxy. With permissions, names resolve
 /// only to permitted addresses, for a request to `requested` or to the address that the current task requests. Fails
 /// with the reason in one sentence if no client can be created.
@@ -314,12 +301,7 @@ pub(in crate::tools) fn build(
     let client = builder()
         .build()
         .or_else(|_| builder().tls_certs_only([]).build());
-    client.map_err(|problem| {
-        format!(
-            "cannot create an HTTP client: {}",
-            innermost_cause(&problem)
-        )
-    })
+    client.map_err(|problem| format!("cannot create an HTTP client: {}", innermost(&problem)))
 }
 
 fn check_scheme(url: &Url) -> Result<(), CallError> {
@@ -340,7 +322,7 @@ fn check_redirect(url: &Url) -> Result<(), CallError> {
             "the server redirected to {}, but only addresses with http or https are followed",
             display_url(url)
         );
-        error(ErrorClass::Denied(Denied::Policy), message, Sent::Answered)
+        denied(message, Sent::Answered)
     })
 }
 
@@ -437,9 +419,9 @@ pub(super) async fn piece(
         let message = format!(
             "the answer of {} was interrupted: {}",
             display_url(response.url()),
-            innermost_cause(&problem)
+            innermost(&problem)
         );
-        error(
+        CallError::new(
             ErrorClass::Transient(Transient::Network),
             message,
             Sent::Maybe,
@@ -468,7 +450,7 @@ fn report_progress(events: &mut EventSender, bytes: usize, total: Option<u64>) {
 fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
     let place = display_url(url);
     if problem.is_builder() {
-        let message = format!("{place} cannot be requested: {}", innermost_cause(problem));
+        let message = format!("{place} cannot be requested: {}", innermost(problem));
         return invalid_arguments(message);
     }
     if let Some(denial) = causes(problem).find_map(|cause| cause.downcast_ref::<Denial>()) {
@@ -480,30 +462,17 @@ fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
         } else {
             Transient::Network
         };
-        let message = format!("{place} cannot be reached: {}", innermost_cause(problem));
-        return error(ErrorClass::Transient(class), message, Sent::No);
+        let message = format!("{place} cannot be reached: {}", innermost(problem));
+        return CallError::new(ErrorClass::Transient(class), message, Sent::No);
     }
     let class = if problem.is_timeout() {
         Transient::Timeout
     } else {
         Transient::Network
     };
-    error(
+    CallError::new(
         ErrorClass::Transient(class),
-        format!("{place} did not answer: {}", innermost_cause(problem)),
+        format!("{place} did not answer: {}", innermost(problem)),
         Sent::Maybe,
     )
-}
-
-/// Returns the innermost cause, which has the most specific message.
-fn innermost_cause(problem: &reqwest::Error) -> String {
-    causes(problem)
-        .last()
-        .map_or_else(String::new, ToString::to_string)
-}
-
-/// Returns an error and its causes, outermost first.
-fn causes(problem: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
-    let outermost: &(dyn std::error::Error + 'static) = problem;
-    std::iter::successors(Some(outermost), |cause| cause.source())
 }

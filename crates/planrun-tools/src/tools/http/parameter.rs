@@ -32,7 +32,6 @@ pub enum Style {
     Json,
 }
 
-/// The serialization of one parameter.
 #[derive(Clone, Debug)]
 pub struct Serialization {
     /// The name that the server uses.

@@ -5,9 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::fmt::{rfc2822, strtime};
 use jiff::tz::TimeZone;
-use planrun_lang::call::CallError;
-use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Auth, ErrorClass, Transient};
+use planrun_lang::call::{CallError, status_class};
 use planrun_lang::value::saturating_duration;
 use reqwest::header::{self, HeaderMap};
 
@@ -23,18 +21,7 @@ pub fn failure(
     who: &str,
     detail: &str,
 ) -> Option<CallError> {
-    let transient = ErrorClass::Transient;
-    let (class, sent) = match status {
-        401 => (ErrorClass::Auth(Auth::Authentication), Sent::Answered),
-        403 => (ErrorClass::Auth(Auth::Authorization), Sent::Answered),
-        408 | 504 => (transient(Transient::Timeout), Sent::Maybe),
-        429 => (transient(Transient::RateLimited), Sent::No),
-        503 => (transient(Transient::Unavailable), Sent::No),
-        501 => (ErrorClass::Tool("failed".into()), Sent::Answered),
-        // The server may have performed the call before it failed.
-        500..=599 => (transient(Transient::Unavailable), Sent::Maybe),
-        _ => return None,
-    };
+    let (class, sent) = status_class(status)?;
     let separator = if detail.is_empty() { "" } else { ": " };
     let message = format!("{who} answered with status {status}{separator}{detail}");
     Some(CallError {
@@ -74,6 +61,8 @@ fn date(text: &str) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use planrun_lang::protocol::Sent;
+
     use super::*;
 
     fn waits(text: &str) -> Option<u64> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Transient, Validation};
+use planrun_lang::types::{ErrorClass, Transient, Validation};
 use reqwest::header;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -21,13 +21,15 @@ use tokio::sync::watch;
 
 use super::McpServer;
 use super::connection::Connection;
-use super::handler::innermost;
 use super::lines::UNREADABLE;
 use super::open_calls::{Elicitation, Registration, ServerMessage};
 use super::result::{contents, outcome, with_data};
 use super::task::{TaskId, pause};
 use crate::tools::http::failure;
-use crate::tools::{AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError};
+use crate::tools::{
+    AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError, causes, denied,
+    failed, innermost,
+};
 
 /// The key in `_meta` that contains the idempotency key of a call.
 const KEY: &str = "planrun/idempotencyKey";
@@ -97,12 +99,12 @@ impl Call<'_> {
                 _ => {
                     let message =
                         "the server answered with something that is not the result of a call";
-                    return Err(broken(message, Sent::Answered));
+                    return Err(protocol_error(message, Sent::Answered));
                 }
             }
         }
         let message = format!("the server requested input {MAX_ROUNDS} times without answering");
-        Err(broken(&message, Sent::Maybe))
+        Err(protocol_error(&message, Sent::Maybe))
     }
 
     /// Does what [`Self::begin`] does, until the call is cancelled.
@@ -159,7 +161,7 @@ impl Call<'_> {
             biased;
             answer = &mut handle.rx => answer.unwrap_or(Err(ServiceError::TransportClosed)),
             () = self.request.cancel.cancelled() => return Err(cancel(handle).await),
-            why = lost_answer(lost) => return Err(broken(why, Sent::Maybe)),
+            why = lost_answer(lost) => return Err(protocol_error(why, Sent::Maybe)),
             () = listen(registration, &mut self.events, &mut self.questions) => {
                 Err(ServiceError::TransportClosed)
             }
@@ -176,7 +178,7 @@ impl Call<'_> {
     fn session_unknown(&self) -> CallError {
         let who = self.tool.signature.path();
         let message = format!("{who} answered with status 404 in a new session, too");
-        CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
+        failed(message, Sent::Answered)
     }
 
     /// Asks for the input that a server requests, one part after the other. Returns an error if the server asks more
@@ -190,14 +192,14 @@ impl Call<'_> {
             let InputRequest::Elicitation(elicitation) = input else {
                 let message = "the server requests something other than a form to be filled in, which planrun does \
                                not support";
-                return Err(broken(message, Sent::Maybe));
+                return Err(protocol_error(message, Sent::Maybe));
             };
             if self.questions == MAX_QUESTIONS {
                 let message = format!(
                     "the server asked more than {MAX_QUESTIONS} questions without answering; include what it needs in \
                      the arguments of the call"
                 );
-                return Err(broken(&message, Sent::Maybe));
+                return Err(protocol_error(&message, Sent::Maybe));
             }
             self.questions += 1;
             let response = serde_json::to_value(elicit(elicitation.params, &mut self.events).await);
@@ -217,7 +219,7 @@ impl Call<'_> {
         }
         match problem {
             ServiceError::McpError(error) if error.code.0 == UNREADABLE => {
-                broken(&error.message, Sent::Answered)
+                protocol_error(&error.message, Sent::Answered)
             }
             ServiceError::McpError(error) => {
                 let (class, sent) = match error.code {
@@ -249,19 +251,17 @@ impl Call<'_> {
         let headers = retry_after.map(|value| (header::RETRY_AFTER, value));
         let who = self.tool.signature.path();
         let now = self.server.now();
-        let failed = failure(status, &headers.into_iter().collect(), now, &who, "");
-        failed.or_else(|| match status {
+        let known = failure(status, &headers.into_iter().collect(), now, &who, "");
+        known.or_else(|| match status {
             300..=399 => {
                 let message = format!(
                     "{who} answered with status {status}, but redirects are not followed here"
                 );
-                let class = ErrorClass::Denied(Denied::Policy);
-                Some(CallError::new(class, message, Sent::Refused))
+                Some(denied(message, Sent::Refused))
             }
             400..=499 => {
                 let message = format!("{who} answered with status {status}");
-                let class = ErrorClass::Tool("failed".into());
-                Some(CallError::new(class, message, Sent::Answered))
+                Some(failed(message, Sent::Answered))
             }
             _ => None,
         })
@@ -270,8 +270,7 @@ impl Call<'_> {
 
 /// Returns the status of a failure that the server answered over HTTP, and its `Retry-After`.
 fn http_status(problem: &ServiceError) -> Option<(u16, Option<&str>)> {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(problem);
-    while let Some(error) = cause {
+    for error in causes(problem) {
         if let Some(status) = error.downcast_ref::<HttpStatusError>() {
             return Some((status.status, status.retry_after.as_deref()));
         }
@@ -286,7 +285,6 @@ fn http_status(problem: &ServiceError) -> Option<(u16, Option<&str>)> {
             }
             _ => {}
         }
-        cause = error.source();
     }
     None
 }
@@ -385,19 +383,15 @@ async fn elicit(params: ElicitRequestParams, events: &mut EventSender) -> Elicit
 
 /// Returns whether a request that failed with this transport error may have arrived.
 fn sent(problem: &ServiceError) -> Sent {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(problem);
-    while let Some(error) = cause {
-        let unsent = error.downcast_ref::<reqwest::Error>();
-        if unsent.is_some_and(reqwest::Error::is_connect) {
-            return Sent::No;
-        }
-        cause = error.source();
-    }
-    Sent::Maybe
+    let is_unsent = causes(problem).any(|error| {
+        let error = error.downcast_ref::<reqwest::Error>();
+        error.is_some_and(reqwest::Error::is_connect)
+    });
+    if is_unsent { Sent::No } else { Sent::Maybe }
 }
 
 /// The error for an answer that violates the protocol.
-pub(super) fn broken(message: &str, sent: Sent) -> CallError {
+pub(super) fn protocol_error(message: &str, sent: Sent) -> CallError {
     CallError::new(ErrorClass::Validation(Validation::Result), message, sent)
 }
 

@@ -17,15 +17,15 @@ use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::McpAddress;
-use super::handler::{Service, innermost, serve};
+use super::handler::{Service, serve};
 use super::oauth::Refusal;
 use super::open_calls::OpenCalls;
 use super::program::Program;
 use super::remote::Remote;
 use crate::contract::{Annotations, OfferedServer, OfferedTool};
 use crate::host::Host;
-use crate::tools::ProjectLimit;
 use crate::tools::credential::Credentials;
+use crate::tools::{ProjectLimit, causes, innermost};
 
 /// Timeout for connecting to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -352,15 +352,10 @@ impl Connection {
 
 /// Returns true if the server did not know the session of a request.
 fn is_unknown_session(problem: &ServiceError) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(problem);
-    while let Some(error) = cause {
+    causes(problem).any(|error| {
         let http = error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
-        if matches!(http, Some(StreamableHttpError::SessionExpired)) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+        matches!(http, Some(StreamableHttpError::SessionExpired))
+    })
 }
 
 /// Returns the tool that reads a resource. By the protocol it only reads, which is treated as a claim of the server.

@@ -18,6 +18,7 @@ use rmcp::{ClientHandler, RoleClient};
 
 use super::open_calls::OpenCalls;
 use crate::tools::credential::Credentials;
+use crate::tools::innermost;
 
 /// Handles the messages that a server sends on its own.
 #[derive(Clone, Default)]
@@ -125,15 +126,6 @@ fn why(problem: &ClientInitializeError) -> String {
         }
         other => other.to_string(),
     }
-}
-
-/// Returns the innermost cause of an error, which has the most specific message.
-pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut cause = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }
 
 impl ClientHandler for Handler {

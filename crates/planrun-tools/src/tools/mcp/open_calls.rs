@@ -11,7 +11,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 /// Maximum number of queued messages from the server for one call. Further progress is dropped.
 const MAX_WAITING: usize = 16;
 
-/// A message from the server to a call.
 pub(super) enum ServerMessage {
     Progress(ProgressNotificationParam),
     Elicitation(Elicitation),

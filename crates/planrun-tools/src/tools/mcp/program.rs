@@ -33,7 +33,6 @@ struct ErrorOutput {
     reading: JoinHandle<()>,
 }
 
-/// The pipes to a program.
 pub(super) type Pipes = (Lines<ChildStdout>, ChildStdin);
 
 impl Program {

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use crate::tools::invalid_result;
+use crate::tools::{failed, invalid_result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use planrun_lang::call::{Answer, CallError, CallOutcome, sensitive_result};
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::{Redactor, redact_json_paths};
-use planrun_lang::types::{ErrorClass, Signature};
+use planrun_lang::types::Signature;
 use planrun_lang::value::{Key, Map, Value};
 use rmcp::model::{CallToolResult, ContentBlock, ReadResourceResult, ResourceContents};
 use serde_json::Value as Json;
@@ -76,7 +76,7 @@ fn failure(mut result: CallToolResult, signature: &Signature) -> CallError {
         ("", None) => format!("{} failed without a reason", signature.path()),
         (texts, _) => secrets.text(texts).into_owned(),
     };
-    let error = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
+    let error = failed(message, Sent::Answered);
     with_data(error, result.structured_content.as_ref())
 }
 

@@ -13,9 +13,9 @@ use rmcp::model::{
 use rmcp::service::ServiceError;
 use serde_json::{Value as Json, json};
 
-use super::call::{Call, broken, stopped};
+use super::call::{Call, protocol_error, stopped};
 use super::result::{outcome, with_data};
-use crate::tools::{Handle, Progress, ServerError};
+use crate::tools::{Handle, Progress, ServerError, failed};
 
 /// Polling interval if the server does not specify one.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,7 +35,6 @@ impl TaskId {
         Self(id)
     }
 
-    /// Returns the task of a handle.
     pub(super) fn of(handle: &Handle) -> Option<Self> {
         handle.content()["task"].as_str().map(|id| Self(id.into()))
     }
@@ -43,7 +42,7 @@ impl TaskId {
     /// Returns the handle with which a later process can follow the task.
     pub(super) fn handle(&self) -> Result<Handle, CallError> {
         let handle = Handle::new(json!({ "task": self.0 }));
-        handle.map_err(|problem| broken(&problem.to_string(), Sent::Maybe))
+        handle.map_err(|problem| protocol_error(&problem.to_string(), Sent::Maybe))
     }
 }
 
@@ -100,7 +99,10 @@ impl Call<'_> {
                     return Err(CallError::new(ErrorClass::Cancelled, message, Sent::Maybe));
                 }
                 _ => {
-                    return Err(broken("the task is in an unknown state", Sent::Maybe));
+                    return Err(protocol_error(
+                        "the task is in an unknown state",
+                        Sent::Maybe,
+                    ));
                 }
             }
         }
@@ -175,12 +177,11 @@ impl Call<'_> {
     }
 }
 
-/// Returns the outcome of a completed task.
 fn completed(result: JsonObject, signature: &Signature) -> CallOutcome {
     let result = serde_json::from_value::<CallToolResult>(Json::Object(result));
     let result = result.map_err(|problem| {
         let message = format!("the result of the task is not the result of a call: {problem}");
-        broken(&message, Sent::Answered)
+        protocol_error(&message, Sent::Answered)
     })?;
     outcome(result, signature)
 }
@@ -190,7 +191,7 @@ fn failure(error: JsonObject) -> CallError {
     let error = serde_json::from_value::<ErrorData>(Json::Object(error)).ok();
     let message = error.as_ref().map(|error| error.message.clone());
     let message = message.unwrap_or("the task failed without a reason".into());
-    let failed = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
+    let failed = failed(message, Sent::Answered);
     with_data(failed, error.and_then(|error| error.data).as_ref())
 }
 

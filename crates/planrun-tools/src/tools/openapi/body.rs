@@ -52,7 +52,6 @@ pub enum Shape {
     Fields(Vec<BodyField>),
 }
 
-/// A field of a body.
 #[derive(Clone, Debug)]
 pub struct BodyField {
     pub argument: Arc<str>,

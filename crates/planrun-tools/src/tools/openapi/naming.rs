@@ -30,28 +30,6 @@ pub(super) fn from_path(method: &Method, path: &str) -> String {
     name
 }
 
-/// Returns the error name of a declared failure, such as `not_found` for 404.
-pub(super) fn failure(status: u16) -> Arc<str> {
-    let reason = reqwest::StatusCode::from_u16(status).ok();
-    let reason = reason.and_then(|status| status.canonical_reason());
-    let Some(reason) = reason else {
-        return format!("status_{status}").into();
-    };
-    let plain = |letter: char| {
-        if letter.is_ascii_alphanumeric() {
-            letter.to_ascii_lowercase()
-        } else {
-            '_'
-        }
-    };
-    let name: String = reason
-        .chars()
-        .filter(|letter| *letter != '\'')
-        .map(plain)
-        .collect();
-    name.into()
-}
-
 /// The names of one tool's arguments. The first argument with a name gets the plain name.
 #[derive(Default)]
 pub(super) struct Arguments {
@@ -102,19 +80,5 @@ mod tests {
         assert_eq!(claim("body", "id").as_deref(), Ok("body_id"));
         assert_eq!(claim("body", "query_id").as_deref(), Ok("body_query_id"));
         assert!(claim("query", "id").is_err());
-    }
-
-    #[test]
-    fn failures_are_named_after_their_status() {
-        let names = [400, 404, 409, 418, 422, 499].map(|status| failure(status).to_string());
-        let expected = [
-            "bad_request",
-            "not_found",
-            "conflict",
-            "im_a_teapot",
-            "unprocessable_entity",
-            "status_499",
-        ];
-        assert_eq!(names, expected);
     }
 }

@@ -33,7 +33,6 @@ const NOT_PARAMETERS: [&str; 12] = [
     "upgrade",
 ];
 
-/// An operation.
 #[derive(Clone)]
 pub struct Operation {
     pub signature: Arc<Signature>,

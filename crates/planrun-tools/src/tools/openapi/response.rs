@@ -3,17 +3,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use planrun_lang::call::{CallError, CallOutcome};
+use planrun_lang::call::{CallError, CallOutcome, status_class, status_name};
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::redact_json_paths;
 use planrun_lang::types::{ErrorClass, marked_paths};
 use planrun_lang::value::Value;
-use reqwest::header::HeaderMap;
 use serde_json::{Value as Json, json};
 
 use super::body::preferred;
 use super::document::At;
-use super::naming;
 use super::schema::{Bundle, Direction, Schemas, bytes};
 use crate::tools::http::{Content, HttpResponse, failure, failure_detail, value};
 
@@ -274,6 +272,5 @@ impl Responses {
 
 /// Returns the name of the error for a declared status; `None` if the status has a standard error class.
 fn error_name(status: u16) -> Option<Arc<str>> {
-    let has_class = failure(status, &HeaderMap::new(), 0, "", "").is_some();
-    (status >= 300 && !has_class).then(|| naming::failure(status))
+    (status >= 300 && status_class(status).is_none()).then(|| status_name(status).into())
 }

@@ -86,7 +86,6 @@ pub(super) struct Bundle<'a, 'd> {
     pending: Vec<(String, At<'d>)>,
 }
 
-/// Returns the schema of bytes.
 pub(super) fn bytes() -> Json {
     to_schema(&Type::Bytes)
 }

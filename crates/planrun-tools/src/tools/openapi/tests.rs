@@ -14,7 +14,6 @@ use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, decode};
 use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{Access, Api, Endpoint, Operation, Security, read_api};
 use crate::contract::arguments_type;
@@ -208,14 +207,7 @@ fn catalog(address: &str) -> Catalog {
 async fn call(catalog: &Catalog, name: &str, arguments: Json) -> Result<Value, CallError> {
     let tool = catalog.tool("shop", name).unwrap();
     let arguments = decode(&arguments, &arguments_type(&tool.signature)).unwrap();
-    let request = Request {
-        path: "step".into(),
-        signature: tool.signature.clone(),
-        arguments,
-        idempotency_key: "key-1".into(),
-        handle: None,
-        cancel: CancellationToken::new(),
-    };
+    let request = Request::new("step", tool.signature.clone(), arguments, "key-1");
     match tool.transport.call(request).outcome().await? {
         Answer::Value(value) => Ok(value),
         Answer::Json(json) => Ok(Value::from_json(&json)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Type, encode};
+use planrun_lang::types::{Type, encode};
 use reqwest::Url;
 use serde_json::{Map, Value as Json};
 
@@ -14,7 +14,9 @@ use super::request::Call;
 use crate::contract::arguments_type;
 use crate::host::Host;
 use crate::tools::http::{HttpClient, HttpRequest, Limits, MAX_BODY_BYTES, same_host};
-use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
+use crate::tools::{
+    BoxFuture, Conversation, Described, Identity, Request, Transport, denied, described,
+};
 
 /// The address and credentials of a document's operations.
 pub struct Endpoint {
@@ -58,7 +60,7 @@ impl OpenApiTransport {
                 "{} cannot be called: {why}",
                 self.operation.signature.path()
             );
-            CallError::new(ErrorClass::Denied(Denied::Policy), message, Sent::No)
+            denied(message, Sent::No)
         })?;
         let arguments = match encode(&request.arguments, &self.arguments) {
             Json::Object(arguments) => arguments,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Signature, Type, encode};
+use planrun_lang::types::{Signature, Type, encode};
 use planrun_lang::value::Value;
 use serde_json::{Map, Value as Json};
 use tokio::process::Command;
@@ -14,7 +14,9 @@ use super::{Bounds, KEY_VARIABLE, ProgramContext, Word};
 use crate::contract::arguments_type;
 use crate::host::Host;
 use crate::tools::app::Reason;
-use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
+use crate::tools::{
+    BoxFuture, Conversation, Described, Identity, Request, Transport, described, failed,
+};
 use crate::tools::{invalid_arguments, invalid_result};
 
 /// Maximum length of the program's output in an error message, in characters.
@@ -34,7 +36,6 @@ pub struct Program {
     pub secrets: Vec<String>,
 }
 
-/// One tool of a program.
 #[derive(Clone, Debug)]
 pub struct ProgramTool {
     pub signature: Arc<Signature>,
@@ -75,7 +76,6 @@ impl std::fmt::Debug for Program {
     }
 }
 
-/// The transport of one tool of a program.
 pub(in crate::tools) struct ProgramTransport {
     program: Arc<Program>,
     tool: ProgramTool,
@@ -192,7 +192,7 @@ impl ProgramTool {
                 CallError::new(known.class.clone(), message, Sent::Maybe)
             }
             Some(known) => CallError::new(known.class.clone(), message, Sent::Refused),
-            None => CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered),
+            None => failed(message, Sent::Answered),
         }
     }
 }

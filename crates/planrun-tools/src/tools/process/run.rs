@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::{GRACE, ProcessGroup};
-use crate::tools::{EventSender, Progress};
+use crate::tools::{EventSender, Progress, failed};
 
 /// Default limit of each output of a program, in bytes.
 pub(in crate::tools) const MAX_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
@@ -148,7 +148,7 @@ fn not_started(program: &str, problem: &std::io::Error) -> CallError {
         _ => problem.to_string(),
     };
     let message = format!("{program}: {reason}");
-    CallError::new(ErrorClass::Tool("failed".into()), message, Sent::No)
+    failed(message, Sent::No)
 }
 
 /// Feeds and drains the program concurrently, so that neither side blocks forever. When it exits, everything that it

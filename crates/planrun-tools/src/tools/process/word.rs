@@ -78,7 +78,6 @@ impl Word {
     }
 }
 
-/// Returns text as it is, and any other value as JSON.
 fn text(value: &Json) -> String {
     value
         .as_str()

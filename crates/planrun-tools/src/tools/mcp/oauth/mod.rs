@@ -15,10 +15,9 @@ use rmcp::transport::auth::{
 
 use self::permitted::{PermittedClient, permitted};
 use self::store::TokenFile;
-use super::handler::innermost;
 use crate::host::Host;
-use crate::tools::ProjectLimit;
 use crate::tools::credential::Credentials;
+use crate::tools::{ProjectLimit, innermost};
 
 pub use login::Login;
 pub(super) use store::identify;
@@ -51,7 +50,6 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// Returns the reason.
     pub(super) fn into_reason(self) -> String {
         match self {
             Self::Denied(why) | Self::Broken(why) => why,

@@ -6,15 +6,15 @@ use axum::http::{Response, StatusCode};
 use parking_lot::Mutex;
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass};
+use planrun_lang::types::ErrorClass;
 use reqwest::Url;
 use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy,
     OAuthHttpRequest,
 };
 
-use crate::tools::ProjectLimit;
 use crate::tools::http::{HttpClient, HttpRequest, display_url};
+use crate::tools::{ProjectLimit, denied};
 
 /// Maximum size of an answer, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -49,14 +49,14 @@ impl PermittedClient {
         let follows = request.redirect_policy == OAuthHttpRedirectPolicy::Follow;
         let (parts, body) = request.request.into_parts();
         let url = Url::parse(&parts.uri.to_string());
-        let url = url.map_err(|problem| broken(&format!("it has an invalid URL: {problem}")))?;
+        let url = url.map_err(|problem| internal(&format!("it has an invalid URL: {problem}")))?;
         let request = HttpRequest {
             method: parts.method,
             url,
             headers: parts.headers,
             body: Some(body).filter(|body| !body.is_empty()),
         };
-        let gate = |url: &Url| permitted(&self.limit, url).map_err(denied);
+        let gate = |url: &Url| permitted(&self.limit, url).map_err(|why| denied(why, Sent::No));
         let answer = self.client.exchange(request, (&gate, follows), MAX_BYTES);
         let answer = answer.await.inspect_err(|error| {
             if matches!(error.class, ErrorClass::Denied(_)) {
@@ -68,7 +68,7 @@ impl PermittedClient {
         *response.headers_mut() = answer.headers;
         let status = StatusCode::from_u16(answer.status);
         *response.status_mut() =
-            status.map_err(|_| broken("it answered with an invalid status"))?;
+            status.map_err(|_| internal("it answered with an invalid status"))?;
         Ok(response)
     }
 }
@@ -78,7 +78,8 @@ impl OAuthHttpClient for PermittedClient {
         Box::pin(async move {
             let limit = request.timeout.unwrap_or(TIMEOUT);
             let answer = tokio::time::timeout(limit, self.send(request)).await;
-            let answer = answer.map_err(|_| broken(&format!("it did not answer within {limit:?}")));
+            let answer =
+                answer.map_err(|_| internal(&format!("it did not answer within {limit:?}")));
             let answer = answer.flatten();
             answer.map_err(|error| OAuthHttpClientError::from(error.message))
         })
@@ -92,10 +93,6 @@ pub(super) fn permitted(limit: &ProjectLimit, url: &Url) -> Result<(), String> {
     checked.map_err(|why| format!("{} may not be reached: {why}", display_url(url)))
 }
 
-fn denied(why: String) -> CallError {
-    CallError::new(ErrorClass::Denied(Denied::Policy), why, Sent::No)
-}
-
-fn broken(why: &str) -> CallError {
+fn internal(why: &str) -> CallError {
     CallError::new(ErrorClass::Internal, why, Sent::Maybe)
 }
