@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::format;
 use planrun_lang::source::{SourceFile, Span};
-use planrun_lang::syntax::{ast, canonical_name, json, parse};
+use planrun_lang::syntax::{ast, canonical_name, json, parse, parse_expression};
 
 use super::{Failure, Result};
 use planrun_runs::runs::{CheckedPlan, parse_input};
@@ -76,8 +76,15 @@ fn fixed(checked: &CheckedPlan, inputs: &[(String, String)]) -> Result<Vec<(Stri
                 "the input `{name}` is secret, and a plan must not contain secrets; omit it"
             )));
         }
+        let text = literal(&value);
+        let (_, faults) = parse_expression(&SourceFile::new("<input>", &*text));
+        if !faults.is_empty() {
+            return Err(Failure::Usage(format!(
+                "the input `{name}` cannot be written in a plan: it has a number that no literal expresses; omit it"
+            )));
+        }
         fixed.retain(|(known, _)| known != name);
-        fixed.push((name.clone(), literal(&value)));
+        fixed.push((name.clone(), text));
     }
     Ok(fixed)
 }
@@ -164,9 +171,9 @@ fn head(
         .parameters
         .iter()
         .filter(open)
-        .map(|parameter| source.slice(parameter.span))
+        .map(|parameter| declared(source, parameter, fixed))
         .collect::<Vec<_>>();
-    let name = name.map_or_else(|| source.slice(plan.name.span).to_owned(), word);
+    let name = name.map_or_else(|| source.slice(plan.name.span).to_owned(), canonical_name);
     let returns = plan
         .returns
         .as_ref()
@@ -176,6 +183,32 @@ fn head(
         open.join(", "),
         returns.unwrap_or_default()
     )
+}
+
+/// Returns an open parameter as declared. Its default may read fixed inputs, whose values replace them: what is declared
+/// in the body cannot be read there.
+fn declared(source: &SourceFile, parameter: &ast::Parameter, fixed: &[(String, String)]) -> String {
+    let mut reads = Vec::new();
+    if let Some(default) = &parameter.default {
+        names(default, &mut reads);
+    }
+    let mut text = source.slice(parameter.span).to_owned();
+    for (name, span) in reads.iter().rev() {
+        if let Some((_, value)) = fixed.iter().find(|(known, _)| **known == **name) {
+            let [start, end] =
+                [span.start, span.end].map(|at| (at - parameter.span.start) as usize);
+            text.replace_range(start..end, &format!("({value})"));
+        }
+    }
+    text
+}
+
+/// Collects the names that an expression reads, in source order.
+fn names<'e>(expression: &'e ast::Expr, found: &mut Vec<(&'e str, Span)>) {
+    if let ast::ExprKind::Name(name) = &expression.kind {
+        found.push((name, expression.span));
+    }
+    expression.parts(&mut |part| names(part, found));
 }
 
 /// Declares the fixed inputs as values in the body of the plan, with the types of the parameters.

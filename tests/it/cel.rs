@@ -458,6 +458,8 @@ mod differences {
         holds("[1].all(x, has(x))");
         holds("![null].exists(x, has(x))");
         holds("has({ a: 1 }.a) && !has({ a: 1 }.b)");
+        holds("has({ 'a': { 'x': 1 } }['a'].x) && !has({ 'a': { 'x': 1 } }['b'].x)");
+        holds("!has({ 'a': { 'x': 1 } }.b.x) && ![[{ 'x': 1 }]].exists(l, has(l[1].x))");
     }
 
     #[test]

@@ -714,3 +714,21 @@ plan late(n: int) -> int {
         "{output:?}"
     );
 }
+
+#[test]
+fn a_fixed_input_that_a_default_reads_is_written_into_the_default() {
+    let plan = "plan main(a: int = 1, b: int = a * 2 + a, e?: any) -> int {\n    reply a + b\n}\n";
+    let place = folder([("a.plan", plan)]);
+    let of = |arguments: &[&str]| planrun(arguments).within(place.path()).run();
+    let output = of(&["export", "a.plan", "-i", "a=-5"]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let fixed = folder([("fixed.plan", output.stdout)]);
+    let run = planrun(["run", "fixed.plan"]).within(fixed.path()).run();
+    assert_eq!(run.stdout.trim(), "-20", "{}", run.stderr);
+    for number in ["9223372036854775808", "[1e400]"] {
+        let output = of(&["export", "a.plan", "-i", &format!("e={number}")]);
+        assert_eq!(output.status, 2, "{}", output.stderr);
+        let expected = "the input `e` cannot be written in a plan";
+        assert!(output.stderr.contains(expected), "{}", output.stderr);
+    }
+}

@@ -240,6 +240,15 @@ fn c12_what_drops_a_bound_or_widens_what_is_allowed_is_not_safe() {
             "permission-missing",
             "allow { net: [\"example.com:*\"] }\n    step a = http.fetch(url: \"https://example.org/\")\n    reply a",
         ),
+        // The step no longer waits for the one that the condition reads, which may fail.
+        (
+            "constant-condition",
+            "step a = kit.look(x: \"\")\n    step b = kit.act(x: \"\")\n        when a == \"x\" || true\n    reply b",
+        ),
+        (
+            "constant-condition",
+            "step a = kit.look(x: \"\")\n    let c = true || a == \"x\"\n    step b = kit.act(x: \"\")\n        when c\n    reply b",
+        ),
         (
             "insecure-url",
             "allow { net: [\"example.org:*\"] }\n    step a = http.fetch(url: \"http://example.org/\")\n    reply a",

@@ -371,6 +371,34 @@ fn equal_and_opposite_conditions_are_found() {
 }
 
 #[test]
+fn opposite_conditions_leave_texts_as_they_are() {
+    let plan = format!(
+        "{HEAD}\nplan p(flag: bool) {{
+    step a = mail.send(text: r\"\"\"x
+  y\"\"\")
+        when flag
+    step b = mail.send(text: \"\"\"one ${{flag}}
+  two\"\"\")
+        when !flag
+}}
+"
+    );
+    let folder = folder([("a.plan", plan)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
+    assert_eq!(run(&["check", "--fix"]).status, 0);
+    let text = std::fs::read_to_string(folder.path().join("a.plan")).unwrap();
+    let expected = "    if flag {
+        step a = mail.send(text: r\"\"\"x
+  y\"\"\")
+    } else {
+        step b = mail.send(text: \"\"\"one ${flag}
+  two\"\"\")
+    }
+";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
 fn opposite_conditions_become_if_and_else() {
     let plan = format!(
         "{HEAD}\nplan p(text: string, flag: bool) -> string {{

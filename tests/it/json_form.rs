@@ -318,6 +318,11 @@ fn findings_point_into_the_strings_of_the_file() {
         ),
         (r#"{ "kind": "reply", "valu": "n" }"#, "json-shape", "valu"),
         (
+            r#"{ "kind": "step", "name": "s", "call": { "tool": "sys.uuid" }, "after": [] }, { "kind": "reply", "value": "s" }"#,
+            "json-shape",
+            "[",
+        ),
+        (
             r#"{ "kind": "reply", "value": "n", "value": "n" }"#,
             "duplicate-field",
             "value",

@@ -503,6 +503,64 @@ fn what_is_said_and_not_taken_is_told() {
     assert_eq!(output.stderr.lines().count(), 4, "{}", output.stderr);
 }
 
+/// Returns which steps a dry run lists as certain, possible or left out, and its forecast.
+fn forecast(plan: &str, inputs: &[&str]) -> (Vec<String>, Json) {
+    let arguments = [inputs, &["--dry-run", "--format", "json"]].concat();
+    let output = run(plan, &arguments);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let forecast = output.json();
+    let steps = forecast["steps"].as_array().unwrap().iter();
+    let steps = steps.map(|step| {
+        let text = |name: &str| step[name].as_str().unwrap_or_default();
+        format!("{} {} {}", text("path"), text("runs"), text("reason"))
+            .trim_end()
+            .to_owned()
+    });
+    (steps.collect(), forecast)
+}
+
+#[test]
+fn a_dry_run_ends_a_block_at_a_certain_failure_and_recovers_it_as_the_run_does() {
+    let caught = "use sys plan main(n: int) -> any {
+        step d = do { ensure n > 1 else \"too small\" step q = sys.echo(value: \"q\") yield n }
+            recover validation.ensure => -1
+        step e = sub(n: n) recover tool.small => -2
+        step s = each x in [1, 2] max 2 settle { fail tool.b \"no\" when x > n yield x }
+        step f = sys.echo(value: \"f\")
+        reply d + e }
+        plan sub(n: int) -> int { fail tool.small \"small\" when n < 2 step q = sys.echo(value: \"s\") reply n }";
+    let (steps, of_run) = forecast(caught, &["--plan", "main", "-i", "n=1"]);
+    let expected = [
+        "d yes",
+        "d.q no failed",
+        "e yes",
+        "e.q no failed",
+        "s yes",
+        "f yes",
+    ];
+    assert_eq!(steps, expected);
+    assert_eq!(of_run.get("fails"), None, "{of_run}");
+    assert_eq!(of_run["reply"], json!({ "value": -3 }));
+    let uncaught = "use sys plan main(n: int) -> int {
+        step a = sys.echo(value: \"a\")
+        step d = do { ensure n > 1 else \"too small\" step q = sys.echo(value: \"q\") yield n }
+            recover tool => -1
+        step b = sys.echo(value: \"b\")
+        reply n }";
+    let (steps, of_run) = forecast(uncaught, &["-i", "n=1"]);
+    assert_eq!(steps, ["a yes", "d yes", "d.q no failed", "b maybe"]);
+    assert_eq!(of_run["fails"], "validation.ensure: too small");
+    assert_eq!(of_run.get("reply"), None, "{of_run}");
+    let outside = "use sys plan main(n: int) -> int {
+        ensure n > 1 else \"too small\"
+        step b = sys.echo(value: \"b\")
+        reply n }";
+    let (steps, of_run) = forecast(outside, &["-i", "n=1"]);
+    assert_eq!(steps, ["b no failed"]);
+    assert_eq!(of_run["fails"], "validation.ensure: too small");
+    assert_eq!((of_run.get("reply"), &of_run["calls"]), (None, &json!({})));
+}
+
 #[test]
 fn a_dry_run_does_nothing_and_knows_as_much_as_there_is_to_know() {
     let files = folder([(

@@ -91,6 +91,7 @@ fn head(item: &Item) -> String {
         (Runs::Maybe, _) => Some(", may run"),
         (Runs::No, Some("not needed")) => Some(", not needed"),
         (Runs::No, Some("replied")) => Some(", not reached after the reply"),
+        (Runs::No, Some("failed")) => Some(", not reached after the failure"),
         (Runs::No, _) => Some(", skipped by its condition"),
     };
     format!("{}{}", parts.join("  "), fate.unwrap_or_default())

@@ -67,6 +67,19 @@ fn a_text_that_cannot_be_read_is_refused_with_its_findings() {
     }
 }
 
+/// In the canonical order, the part would follow the question, and belong to it.
+#[test]
+fn a_part_apart_from_its_question_stays_apart() {
+    for clauses in [
+        "confirm \"x\" when c expires 1h",
+        "confirm \"x\"\n        when c\n        by \"desk\"",
+        "expires 1h confirm \"x\" when c",
+    ] {
+        let text = format!("plan p(c: bool) {{\n    step a = lab.make() {clauses}\n}}\n");
+        assert_eq!(judge(&text), None);
+    }
+}
+
 /// Without the original text, names, literals and documentation are printed in one notation, and parse to the same
 /// tree.
 #[test]

@@ -360,3 +360,46 @@ fn the_arguments_of_a_step_that_was_not_called_are_told_as_that() {
     let told = "`two` was not called, so it has no arguments";
     assert!(output.stdout.contains(told), "{output:?}");
 }
+
+/// Returns the messages of what is wrong with the tests of a plan.
+fn faults(text: &str) -> Vec<String> {
+    let ran = bench(text).run(SuiteOptions::default());
+    let faults = ran.iter().flat_map(|ran| &ran.faults);
+    faults.map(|fault| fault.message.clone()).collect()
+}
+
+#[test]
+fn a_null_input_is_null_if_its_type_has_null() {
+    let text = "plan main(n: int? = 3, m: int = 4, k?: int) -> string {
+    reply \"${n ?? 7} ${m} ${k ?? 8}\"
+}
+test \"null\" for main {
+    given { n: null, m: null, k: null }
+    expect reply == \"7 4 8\"
+}
+test \"left out\" for main {
+    expect reply == \"3 4 8\"
+}
+";
+    assert_eq!(faults(text), [String::new(); 0]);
+}
+
+#[test]
+fn a_signal_that_the_plan_does_not_accept_fails_the_test() {
+    let text = "plan main() -> string {
+    step w = wait for signal \"go\" -> { by: string } within 1h
+        recover expired => { by: \"nobody\" }
+    reply w.by
+}
+test \"of another type\" for main {
+    signal \"go\" => json.parse(\"{\\\"by\\\": 1}\") at 1s
+    expect reply == \"nobody\"
+}
+";
+    let faults = faults(text);
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(
+        faults[0].starts_with("this signal is rejected: "),
+        "{faults:?}"
+    );
+}

@@ -131,6 +131,7 @@ const WRONG: &[(&str, &str)] = &[
     ("signal \"gone\" at 1s", "test-path"),
     ("signal \"go\" => { by: 1 } at 1s", "wrong-type"),
     ("signal \"go\" => { by: \"me\" } at 1", "wrong-type"),
+    ("signal \"go\" at 1s", "wrong-type"),
     ("signal \"inner=done\" at 1s", "test-path"),
     ("signal \"stage=shut\" at 1s", "unknown-status"),
     ("signal \"stage=open\" => { by: 1 } at 1s", "wrong-type"),
@@ -451,4 +452,31 @@ test \"division\" for p {
             .contains("cannot evaluate the mock of `x.find`: "),
         "{fault:?}"
     );
+}
+
+/// A run takes a signal only if its payload has the types of all receivers, so a test may send no other.
+#[test]
+fn a_payload_is_of_the_types_of_all_receivers() {
+    let plan = "plan settle() -> string {
+    step w = wait for signal \"go\" -> { by: string, n?: int } within 1h
+        recover expired => { by: \"nobody\" }
+    step v = wait for signal \"go\" -> { by: string } within 1h
+        recover expired => { by: \"none\" }
+    step u = wait for signal \"any\" within 1h
+        recover expired => null
+    reply \"${w.by} ${v.by}\" when u == null
+    reply \"\"
+}
+";
+    for (line, code) in [
+        ("signal \"go\" => { by: \"a\" } at 1s", None),
+        ("signal \"any\" at 1s", None),
+        (
+            "signal \"go\" => { by: \"a\", n: 3 } at 1s",
+            Some("unknown-field"),
+        ),
+        ("signal \"go\" at 1s", Some("wrong-type")),
+    ] {
+        assert_eq!(codes(plan, line), Vec::from_iter(code), "{line}");
+    }
 }

@@ -118,6 +118,20 @@ async fn b10_what_is_known_and_no_choice_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn b10_what_is_known_and_of_another_type_is_asked_for() {
+    let (world, log) = durable();
+    let text = plan(
+        "step r = a.read() let at = \"z${r}\" let what = json.parse(\"[7]\")
+         step i = input \"Which?\" -> { level: \"a\" | \"b\" known at, n: int known what, m: int = what }
+         reply [i.level, i.n, i.m]",
+    );
+    let ran = world.run(&text).await;
+    assert_eq!(asked(&ran), ["level", "n", "m"]);
+    log.send(r#"{"answer": "i", "value": {"level": "b", "n": 2, "m": 3}}"#);
+    assert_eq!(world.run(&text).await.reply(), json!(["b", 2, 3]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn r4_3_every_fault_of_an_answer_is_told_at_once() {
     let (world, log) = durable();
     let text = plan("step i = input \"Which?\" -> { n: int, city: string } reply i");

@@ -334,3 +334,28 @@ async fn the_size_of_a_result_does_not_depend_on_its_escapes() {
         }
     }
 }
+
+/// An entry of a map has no place in an object without a field for it, wherever the map meets the object.
+#[tokio::test(start_paused = true)]
+async fn an_entry_of_a_map_is_not_lost_where_the_map_may_be_an_object() {
+    for body in [
+        "reply c ? m : { s: \"q\" }",
+        "reply (c ? m : null) ?? { s: \"q\" }",
+        "let x = c ? m : { s: \"q\" } reply x",
+        "reply [m, { s: \"q\" }][0]",
+        "step x = match c { true => m, false => { s: \"q\" } } reply x",
+        "if c { let x = m } else { let x = { s: \"q\" } } reply x ?? { s: \"r\" }",
+    ] {
+        let plan = |entries: &str| {
+            format!(
+                "plan p(c: bool = true) -> {{ s?: string }} {{ let m: map<string, string> = {entries} {body} }}"
+            )
+        };
+        let ran = World::new().run(&plan("{ s: \"x\" }")).await;
+        assert_eq!(ran.reply(), json!({ "s": "x" }), "{body}");
+        let ran = World::new().run(&plan("{ s: \"x\", t: \"y\" }")).await;
+        let error = ran.outcome.error.as_ref().map(|error| error.to_string());
+        let error = error.unwrap_or_default();
+        assert!(error.contains("there is no field t"), "{body}: {error}");
+    }
+}

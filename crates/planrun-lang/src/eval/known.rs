@@ -331,7 +331,7 @@ impl<'a> Folding<'a> {
     /// Folds the parts of a path that is only tested for presence.
     fn presence(&mut self, path: &Node) {
         if let Op::Path { base, links } = &path.op {
-            self.part(base);
+            self.lenient(base);
             self.links(None, links);
         }
     }

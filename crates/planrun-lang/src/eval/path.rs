@@ -12,8 +12,6 @@ use crate::value::{Key, Map, Value};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absence {
     Fails,
-    /// Reading through null makes the path null; a missing key or index fails.
-    Null,
     /// Every absence makes the path null.
     Lenient,
 }
@@ -33,13 +31,14 @@ impl Machine<'_> {
         let mut value = base;
         for link in links {
             self.charge(1, link.span)?;
-            if value.is_null() && (link.safe || absence != Absence::Fails) {
+            if value.is_null() && (link.safe || absence == Absence::Lenient) {
                 return Ok(Value::Null);
             }
             value = match self.link(value, link)? {
                 Found::Value(value) => value,
-                Found::Null(_) if absence != Absence::Fails => return Ok(Value::Null),
-                Found::Missing(_) if absence == Absence::Lenient => return Ok(Value::Null),
+                Found::Null(_) | Found::Missing(_) if absence == Absence::Lenient => {
+                    return Ok(Value::Null);
+                }
                 Found::Null(error) | Found::Missing(error) => return Err(error),
             };
         }
@@ -57,7 +56,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Evaluates `has`: whether the last link exists and, if its type lets it be missing, is not null.
+    /// Evaluates `has`: whether the last link exists and, if its type lets it be missing, is not null. It does not exist
+    /// if anything is absent on the path to it.
     pub(super) fn has(&mut self, node: &Node) -> Outcome {
         let Op::Path { base, links } = &node.op else {
             return Ok(Value::Bool(!self.node(node)?.is_null()));
@@ -65,8 +65,8 @@ impl Machine<'_> {
         let Some((last, before)) = links.split_last() else {
             return Ok(Value::Bool(false));
         };
-        let base = self.node(base)?;
-        let holder = self.path(base, before, Absence::Null)?;
+        let base = self.lenient(base)?;
+        let holder = self.path(base, before, Absence::Lenient)?;
         if holder.is_null() {
             return Ok(Value::Bool(false));
         }

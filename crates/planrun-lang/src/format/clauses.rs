@@ -26,7 +26,9 @@ pub(super) fn print_clauses<'a>(
 ) {
     let (head, mut placed) = placed(out, clauses, behind);
     out.trailing(head);
-    placed.sort_by_key(|placed| placed.clause.kind.rank());
+    if !has_stray_part(clauses) {
+        placed.sort_by_key(|placed| placed.clause.kind.rank());
+    }
     out.indent();
     for (index, placed) in placed.into_iter().enumerate() {
         let Placed {
@@ -52,6 +54,15 @@ pub(super) fn print_clauses<'a>(
         out.trailing(trailing);
     }
     out.dedent();
+}
+
+/// Returns true if a part of a `confirm` is written apart from it, which is an error. In another order, it might come to
+/// follow the `confirm`, and then would belong to it.
+fn has_stray_part(clauses: &[Clause]) -> bool {
+    let is_confirm = |clause: &Clause| matches!(clause.kind, ClauseKind::Confirm { .. });
+    let is_part =
+        |clause: &Clause| matches!(clause.kind, ClauseKind::By(_) | ClauseKind::Expires(_));
+    clauses.iter().any(is_confirm) && clauses.iter().any(is_part)
 }
 
 /// Returns the comment after the body, and the clauses in source order with their comments.

@@ -3,6 +3,7 @@
 pub mod ast;
 mod explain;
 mod grammar;
+mod indent;
 pub mod json;
 mod large;
 mod lower;
@@ -27,6 +28,7 @@ use lower::{Damage, DamageKind, Lowering, within};
 use scan::Scan;
 use tree::Tree;
 
+pub use indent::indent_lines;
 pub use large::map_parts;
 pub use lower::is_reserved;
 pub use print::{

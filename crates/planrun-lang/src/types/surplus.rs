@@ -1,6 +1,6 @@
 //! Finds entries of a map that a closed object has no field for, and that a conversion would remove.
 
-use super::{Misfit, Mismatch, PathPart, Rest, Type, convert};
+use super::{Misfit, Mismatch, PathPart, Rest, Type, check_value, convert};
 use crate::value::{Key, Value};
 
 /// Converts a value of the type `from`, as [`convert`] does, unless that would remove an entry of a map.
@@ -22,12 +22,20 @@ pub fn convert_from(value: Value, from: &Type, to: &Type) -> Result<Value, Misma
 fn surplus_entry(value: &Value, from: &Type, to: &Type) -> Option<Mismatch> {
     match (from, to, value) {
         (Type::Union(members), _, _) => {
-            // With several alternatives that the value may have, it is open which of them describes its entries.
-            let mut own = members.iter().filter(|member| is_container(member));
-            match (own.next(), own.next()) {
-                (Some(only), None) => surplus_entry(value, only, to),
-                _ => None,
-            }
+            // If several alternatives describe the value, it is open which of them describes its entries.
+            let own = members.iter().filter(|member| is_container(member));
+            let own: Vec<_> = match own.clone().count() {
+                1 => own.collect(),
+                _ => own
+                    .filter(|member| check_value(value, member).is_ok())
+                    .collect(),
+            };
+            let (first, others) = own.split_first()?;
+            let found = surplus_entry(value, first, to)?;
+            others
+                .iter()
+                .all(|member| surplus_entry(value, member, to).is_some())
+                .then_some(found)
         }
         (_, Type::Union(members), _) => {
             let mut possible = members
@@ -133,6 +141,9 @@ mod tests {
         );
         assert_eq!(surplus(&value, &map.clone().optional(), &closed), told(""));
         assert_eq!(surplus(&value, &map, &closed.clone().optional()), told(""));
+        let either = Type::union([map.clone(), closed.clone()]);
+        assert_eq!(surplus(&value, &either, &closed), told(""));
+        assert_eq!(surplus(&value, &either.optional(), &closed), told(""));
         let merged = object(&[("a", Type::String)], Rest::Typed(Type::String));
         assert_eq!(surplus(&value, &merged, &closed), told(""));
     }
@@ -151,6 +162,8 @@ mod tests {
             (&open, &closed),
             (&both, &closed),
             (&Type::Any, &closed),
+            (&Type::union([map.clone(), open.clone()]), &closed),
+            (&Type::union([map.clone(), both.clone()]), &closed),
             (&from_schema(&json!({ "type": "object" })), &closed),
             (&map, &Type::union([closed.clone(), both.clone()])),
         ] {

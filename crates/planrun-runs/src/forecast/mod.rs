@@ -65,7 +65,7 @@ pub struct Item {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<&'static str>,
     pub runs: Runs,
-    /// Why it does not run: `guard`, `replied`, or `not needed`.
+    /// Why it does not run: `guard`, `replied`, `failed`, or `not needed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
     pub arguments: Map<String, Json>,

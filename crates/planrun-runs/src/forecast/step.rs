@@ -7,71 +7,93 @@ use planrun_lang::call::sensitive_arguments;
 use planrun_lang::secrets::{Redactor, redact_paths};
 use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::expr::Matcher;
-use planrun_lang::sema::{BlockId, Call, Each, Input, Node, Repeat, Step, StepKind, Target, Wait};
+use planrun_lang::sema::{
+    BlockId, Call, Each, Input, Node, Recover, Repeat, Step, StepKind, Target, Wait,
+};
 use planrun_lang::types::{Signature, Type};
 use planrun_lang::value::{Key, Value};
 use planrun_tools::tools::{Origin, RequiredPermission};
 use serde_json::Map;
 
-use super::walk::Walk;
+use super::walk::{Failed, Walk};
 use super::{Gate, Item, Known, Permission, Runs};
 
 /// Whether a step runs, and why not.
 type Decision = (Runs, Option<&'static str>);
 
+/// The value of a step, if it is known, or the failure with which it certainly ends.
+type Outcome = Result<Option<Value>, Failed>;
+
 impl Walk<'_> {
     /// Lists a step and what it holds. Returns its value, if it is known without calling anything.
+    ///
+    /// # Errors
+    /// The failure with which the step certainly ends.
     pub(super) fn step(
         &mut self,
         frame: usize,
         node: &Node,
         step: &Step,
         decision: Decision,
-    ) -> Option<Value> {
+    ) -> Outcome {
         let name = node.name.as_deref().unwrap_or_default();
         let path = self.path(frame, name);
         let mut item = Item::new(path.clone(), step, decision);
         if decision.0 == Runs::No {
             (item.tool, item.effect) = called(step);
             self.items.push(item);
-            return None;
+            return Ok(None);
         }
         item.confirm = self.gate(frame, step);
+        match self.work(frame, step, item, decision.0) {
+            Err(failed) => self.recover(frame, step, path, failed),
+            outcome => outcome,
+        }
+    }
+
+    /// Lists a step that runs or might run, without the arms that recover it.
+    fn work(&mut self, frame: usize, step: &Step, mut item: Item, runs: Runs) -> Outcome {
+        let path = item.path.clone();
         match &step.kind {
-            StepKind::Call(call) => self.call(frame, call, step, item),
+            StepKind::Call(call) => return self.call(frame, call, step, item),
             StepKind::Do(body) => {
                 self.items.push(item);
-                self.body(frame, *body, path, decision.0)
+                return self.body(frame, *body, path, runs);
             }
-            StepKind::Each(each) => self.each(frame, each, item),
-            StepKind::Repeat(repeat) => {
-                self.repeat(frame, repeat, item);
-                None
-            }
+            StepKind::Each(each) => return self.each(frame, each, item),
+            StepKind::Repeat(repeat) => return self.repeat(frame, repeat, item),
             StepKind::Race(branches) => {
                 self.items.push(item);
+                let mut last = Ok(None);
+                let mut all_fail = true;
                 for (_, body) in branches {
-                    self.body(frame, *body, path.clone(), decision.0);
+                    last = self.body(frame, *body, path.clone(), runs);
+                    all_fail &= last.is_err();
                 }
-                None
+                return if all_fail { last } else { Ok(None) };
             }
             StepKind::Match { subject, arms } => {
                 self.list_value(frame, "value", subject, &mut item);
                 self.items.push(item);
-                self.arms(frame, (subject, arms), &path, decision.0)
+                return self.arms(frame, (subject, arms), &path, runs);
             }
-            StepKind::Input(input) => {
-                self.form(frame, input, step, item);
-                None
-            }
-            StepKind::Wait(wait) => {
-                self.wait(frame, wait, item);
-                None
-            }
-            StepKind::Damaged => {
-                self.items.push(item);
-                None
-            }
+            StepKind::Input(input) => self.form(frame, input, step, item),
+            StepKind::Wait(wait) => self.wait(frame, wait, item),
+            StepKind::Damaged => self.items.push(item),
+        }
+        Ok(None)
+    }
+
+    /// Walks through the arm that catches a failure, if there is one.
+    fn recover(&mut self, frame: usize, step: &Step, path: String, failed: Failed) -> Outcome {
+        if step.confirm().is_some() && !step.recover.is_empty() {
+            // A person may refuse the step before it fails, and another arm may catch that.
+            return Ok(None);
+        }
+        let catches = |arm: &&Recover| arm.catches(&failed.class);
+        match step.recover.iter().find(catches) {
+            Some(arm) => self.body(frame, arm.body, path, Runs::Yes),
+            None => Err(failed),
         }
     }
 
@@ -82,23 +104,23 @@ impl Walk<'_> {
         (subject, arms): (&CheckedExpr, &[(Matcher, BlockId)]),
         path: &str,
         runs: Runs,
-    ) -> Option<Value> {
+    ) -> Outcome {
         let value = self.value(frame, subject);
         let matching = |value: &Value| arms.iter().find(|(matcher, _)| matcher.matches(value));
         if let Some((_, body)) = value.as_ref().and_then(matching) {
             return self.body(frame, *body, path.to_owned(), runs);
         }
         for (_, body) in arms {
-            self.body(frame, *body, path.to_owned(), Runs::Maybe);
+            self.body(frame, *body, path.to_owned(), Runs::Maybe)?;
         }
-        None
+        Ok(None)
     }
 
     /// Walks through a block that a step holds. Returns its value, if it is known.
-    fn body(&mut self, frame: usize, body: BlockId, path: String, runs: Runs) -> Option<Value> {
+    fn body(&mut self, frame: usize, body: BlockId, path: String, runs: Runs) -> Outcome {
         let inner = self.open_block(frame, body, path);
-        self.block(inner, runs);
-        self.frames[inner].value.clone()
+        self.block(inner, runs)?;
+        Ok(self.frames[inner].value.clone())
     }
 
     /// Lists a form with its known and prefilled fields.
@@ -125,7 +147,7 @@ impl Walk<'_> {
         self.items.push(item);
     }
 
-    fn call(&mut self, frame: usize, call: &Call, step: &Step, mut item: Item) -> Option<Value> {
+    fn call(&mut self, frame: usize, call: &Call, step: &Step, mut item: Item) -> Outcome {
         (item.tool, item.effect) = called(step);
         let mut known: Vec<(Arc<str>, Option<Value>)> = Vec::new();
         for (name, code) in &call.arguments {
@@ -140,10 +162,12 @@ impl Walk<'_> {
             Target::Tool(signature) => {
                 let value = self.tool(frame, signature, &known, &mut item);
                 self.items.push(item);
-                value.filter(|_| step.until().is_none())
+                Ok(value.filter(|_| step.until().is_none()))
             }
             Target::Plan(index, _) => {
-                let plan = self.frames[frame].plan.plans.get(*index)?.clone();
+                let Some(plan) = self.frames[frame].plan.plans.get(*index).cloned() else {
+                    return Ok(None);
+                };
                 let (path, runs) = (item.path.clone(), item.runs);
                 let inputs = known.into_iter().collect();
                 let permissions = self.frames[frame].permissions.clone();
@@ -155,8 +179,8 @@ impl Walk<'_> {
                         .extend(value.map(|value| (name.to_string(), value.to_json())));
                 }
                 self.items.push(item);
-                self.block(inner, runs);
-                self.frames[inner].value.clone()
+                self.block(inner, runs)?;
+                Ok(self.frames[inner].value.clone())
             }
         }
     }
@@ -194,16 +218,17 @@ impl Walk<'_> {
         known.iter().find(|(name, _)| name == back)?.1.clone()
     }
 
-    fn each(&mut self, frame: usize, each: &Each, mut item: Item) -> Option<Value> {
+    fn each(&mut self, frame: usize, each: &Each, mut item: Item) -> Outcome {
         self.list_value(frame, "list", &each.list, &mut item);
         let (path, runs) = (item.path.clone(), item.runs);
         self.items.push(item);
         let Some(Value::List(elements)) = self.value(frame, &each.list) else {
             let inner = self.open_block(frame, each.body, format!("{path}[*]"));
-            self.block(inner, Runs::Maybe);
-            return None;
+            self.block(inner, Runs::Maybe)?;
+            return Ok(None);
         };
         let mut values = Vec::new();
+        let mut failed = Ok(());
         for (index, element) in elements.iter().enumerate() {
             let inner = self.open_block(frame, each.body, String::new());
             let index_value = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
@@ -218,15 +243,21 @@ impl Walk<'_> {
                 |key| self.redactor.value(&key).unwrap_or(key).to_json_text(),
             );
             self.frames[inner].path = format!("{path}[{label}]");
-            self.block(inner, runs);
+            // Elements above may have ended the loop.
+            let runs = if failed.is_ok() { runs } else { Runs::Maybe };
+            let ended = self.block(inner, runs);
+            if !each.settle {
+                failed = failed.and(ended);
+            }
             values.push(self.frames[inner].value.clone());
         }
+        failed?;
         let values: Option<Vec<Value>> = values.into_iter().collect();
-        values.filter(|_| !each.settle).map(Value::list)
+        Ok(values.filter(|_| !each.settle).map(Value::list))
     }
 
     /// Walks through the first round, and through one for all further rounds, whose number is not known.
-    fn repeat(&mut self, frame: usize, repeat: &Repeat, mut item: Item) {
+    fn repeat(&mut self, frame: usize, repeat: &Repeat, mut item: Item) -> Outcome {
         self.list_value(frame, "first", &repeat.initial, &mut item);
         let (path, runs) = (item.path.clone(), item.runs);
         self.items.push(item);
@@ -236,8 +267,9 @@ impl Walk<'_> {
             if let Some(place) = self.frames[inner].slots.first_mut() {
                 *place = state;
             }
-            self.block(inner, runs);
+            self.block(inner, runs)?;
         }
+        Ok(None)
     }
 
     /// Lists the value that a step which holds others, or waits, begins with.

@@ -9,6 +9,7 @@ use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
 use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{BlockId, Listener, Node, NodeKind, Plan};
+use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 
 use super::knowledge::{Condition, Frame, evaluate, unknown};
@@ -17,13 +18,26 @@ use super::{Forecast, ForecastContext, Item, Known, Runs};
 /// Maximum number of listed steps.
 const MAX_STEPS: usize = 10_000;
 
+/// A failure that is certain.
+pub(super) struct Failed {
+    pub class: ErrorClass,
+    /// The class and the message.
+    why: String,
+}
+
+impl Failed {
+    fn new(class: ErrorClass, message: Option<&Value>) -> Self {
+        let why = format!("{class}: {}", plain(message));
+        Self { class, why }
+    }
+}
+
 /// A walk through a plan.
 pub(super) struct Walk<'a> {
     pub context: &'a ForecastContext<'a>,
     pub frames: Vec<Frame>,
     pub items: Vec<Item>,
     pub redactor: Redactor,
-    fails: Option<String>,
     reply: Option<Known>,
     truncated: bool,
 }
@@ -36,7 +50,6 @@ impl<'a> Walk<'a> {
             frames,
             items,
             redactor,
-            fails: None,
             reply: None,
             truncated: false,
         }
@@ -53,7 +66,7 @@ impl<'a> Walk<'a> {
             .map(|(name, value)| (name.clone(), Some(value.clone())))
             .collect();
         let root = self.open_plan(plan, &inputs, self.context.limit);
-        self.block(root, Runs::Yes);
+        let failed = self.block(root, Runs::Yes).err();
         // What was listed before a secret was known may contain it.
         for item in &mut self.items {
             item.redact(&self.redactor);
@@ -74,8 +87,8 @@ impl<'a> Walk<'a> {
             steps: self.items,
             calls,
             bounds,
-            fails: self.fails.map(|why| self.redactor.text(&why).into_owned()),
-            reply: self.reply,
+            reply: self.reply.filter(|_| failed.is_none()),
+            fails: failed.map(|failed| self.redactor.text(&failed.why).into_owned()),
             truncated: self.truncated,
         }
     }
@@ -128,9 +141,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks through the statements of a frame that runs or might run.
-    pub(super) fn block(&mut self, frame: usize, whole: Runs) {
+    ///
+    /// # Errors
+    /// The failure with which the block certainly ends.
+    pub(super) fn block(&mut self, frame: usize, whole: Runs) -> Result<(), Failed> {
         let plan = self.frames[frame].plan.clone();
-        let mut whole = whole;
+        let (mut whole, mut ended) = (whole, None);
+        let mut failed = Ok(());
         for (index, node) in plan
             .block(self.frames[frame].block)
             .nodes
@@ -139,7 +156,7 @@ impl<'a> Walk<'a> {
         {
             if self.items.len() >= MAX_STEPS {
                 self.truncated = true;
-                return;
+                return failed;
             }
             let statements = self.context.statements.filter(|_| frame == 0);
             let (runs, reason) = match (statements, self.guard(frame, node)) {
@@ -149,25 +166,31 @@ impl<'a> Walk<'a> {
                     (Runs::No, Some("not needed"))
                 }
                 (_, Runs::No) if whole != Runs::No => (Runs::No, Some("guard")),
-                (_, guard) => (
-                    least(guard, whole),
-                    (whole == Runs::No).then_some("replied"),
-                ),
+                (_, guard) => (least(guard, whole), ended),
             };
-            if !self.is_untaken(frame, index, node) {
-                self.node(frame, index, node, (runs, reason));
+            if !self.is_untaken(frame, index, node)
+                && let Err(failure) = self.node(frame, index, node, (runs, reason))
+            {
+                // Other statements may go on when a step has failed, but none below a `fail` or an `ensure`.
+                if node.step().is_some() {
+                    whole = least(whole, Runs::Maybe);
+                } else {
+                    (whole, ended) = (Runs::No, Some("failed"));
+                }
+                failed = failed.and(Err(failure));
             }
             // A `reply` or `yield` under a condition skips, or might skip, the statements below.
             if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_))
                 && !node.guard.is_empty()
             {
-                whole = match runs {
-                    Runs::Yes => Runs::No,
-                    Runs::Maybe => least(whole, Runs::Maybe),
-                    Runs::No => whole,
-                };
+                match runs {
+                    Runs::Yes => (whole, ended) = (Runs::No, Some("replied")),
+                    Runs::Maybe => whole = least(whole, Runs::Maybe),
+                    Runs::No => {}
+                }
             }
         }
+        failed
     }
 
     fn node(
@@ -176,7 +199,7 @@ impl<'a> Walk<'a> {
         index: usize,
         node: &Node,
         (runs, reason): (Runs, Option<&'static str>),
-    ) {
+    ) -> Result<(), Failed> {
         match &node.kind {
             NodeKind::Condition(code) => {
                 self.frames[frame].conditions[index] = self.condition(frame, code, runs);
@@ -190,20 +213,26 @@ impl<'a> Walk<'a> {
                 self.put(frame, node, value);
             }
             NodeKind::Step(step) => {
-                let value = self.step(frame, node, step, (runs, reason));
+                let outcome = self.step(frame, node, step, (runs, reason));
+                let (value, failed) = match outcome {
+                    Ok(value) => (value, Ok(())),
+                    Err(failed) => (None, Err(failed)),
+                };
                 let value = match runs {
                     Runs::Yes => value,
                     Runs::Maybe => None,
                     Runs::No => Some(Value::Null).filter(|_| reason == Some("guard")),
                 };
                 self.put(frame, node, value);
+                return failed;
             }
             NodeKind::Ensure { condition, message } if runs == Runs::Yes => {
                 if let Evaluated::Value(Value::Bool(false)) =
                     evaluate(&self.frames, frame, condition)
                 {
                     let message = self.value(frame, message);
-                    self.fail(format!("validation.ensure: {}", plain(message.as_ref())));
+                    let class = ErrorClass::Validation(Validation::Ensure);
+                    return Err(Failed::new(class, message.as_ref()));
                 }
             }
             NodeKind::Fail(failing) if runs == Runs::Yes => {
@@ -211,7 +240,7 @@ impl<'a> Walk<'a> {
                     .message
                     .as_ref()
                     .and_then(|message| self.value(frame, message));
-                self.fail(format!("{}: {}", failing.class, plain(message.as_ref())));
+                return Err(Failed::new(failing.class.clone(), message.as_ref()));
             }
             NodeKind::Reply(code) | NodeKind::Yield(code) if runs != Runs::No => {
                 self.reply(frame, code, runs);
@@ -228,6 +257,7 @@ impl<'a> Walk<'a> {
             | NodeKind::Set(_)
             | NodeKind::Listener(_) => {}
         }
+        Ok(())
     }
 
     fn condition(&self, frame: usize, code: &CheckedExpr, runs: Runs) -> Condition {
@@ -267,7 +297,8 @@ impl<'a> Walk<'a> {
         let name = node.name.as_deref().unwrap_or_default();
         let path = format!("{}[*]", self.path(frame, name));
         let inner = self.open_block(frame, listener.body, path);
-        self.block(inner, Runs::Maybe);
+        // What may not run does not certainly fail.
+        let _ = self.block(inner, Runs::Maybe);
     }
 
     /// Creates a frame for a block that can read the names of another frame.
@@ -353,10 +384,6 @@ impl<'a> Walk<'a> {
         if let Some(place) = place {
             *place = value;
         }
-    }
-
-    fn fail(&mut self, why: String) {
-        self.fails.get_or_insert(why);
     }
 
     /// Returns the path of a name in a frame.

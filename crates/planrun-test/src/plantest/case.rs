@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::sema::Plan;
 use planrun_lang::sema::test::{Row, Test};
 use planrun_lang::value::Value;
 
@@ -39,7 +40,7 @@ pub fn cases(test: &Arc<Test>) -> Result<Vec<Case>, String> {
         for before in &rows {
             for row in table {
                 let mut inputs = before.clone();
-                inputs.extend(values(row)?);
+                inputs.extend(values(&test.plan, row)?);
                 crossed.push(inputs);
             }
         }
@@ -55,14 +56,18 @@ pub fn cases(test: &Arc<Test>) -> Result<Vec<Case>, String> {
     Ok(rows.into_iter().enumerate().map(case).collect())
 }
 
-fn values(row: &Row) -> Result<Vec<(Arc<str>, Value)>, String> {
+fn values(plan: &Plan, row: &Row) -> Result<Vec<(Arc<str>, Value)>, String> {
     let mut values = Vec::with_capacity(row.inputs.len());
     for (name, code) in &row.inputs {
         let value = Slots::none()
             .evaluate(code)
             .map_err(|error| format!("cannot evaluate the input `{name}`: {error}"))?;
-        // As with arguments, null means that an optional input is omitted.
-        if value != Value::Null {
+        let parameter = plan
+            .parameters
+            .iter()
+            .find(|parameter| parameter.name == *name);
+        // As with arguments, null means that an optional input is omitted, unless its type has null.
+        if !value.is_null() || parameter.is_some_and(|parameter| parameter.ty.admits_null()) {
             values.push((name.clone(), value));
         }
     }

@@ -20,7 +20,7 @@ use super::responder::ScriptedResponder;
 use super::slots::Slots;
 use super::world::{Called, MockFault, Source, Unanswered, World};
 use planrun_core::journal::{InboxCommand, MAX_CRASHES, Move, ReplayState, Signal};
-use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program, Setup};
+use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program, Setup, accepts_signal};
 use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
 use planrun_runs::journal::{Log, MemoryCache, MemoryLog};
 
@@ -102,6 +102,8 @@ pub struct Played {
     pub mock_faults: Vec<MockFault>,
     /// Indices of answers that were rejected, each with the reason.
     pub refused: Vec<(usize, String)>,
+    /// Indices of signals that the plan does not accept, each with the reason.
+    pub refused_signals: Vec<(usize, String)>,
     /// Indices of answers that no question used.
     pub unused: Vec<usize>,
     /// The journal of the run: one JSON object per event.
@@ -218,6 +220,7 @@ impl TestRun<'_> {
             unanswered: self.world.unanswered(),
             mock_faults: self.world.mock_faults(),
             refused: self.responder.refused(),
+            refused_signals: self.refused_signals(),
             unused: self.responder.unused(),
             events: self.log,
             endless: self.world.endless(),
@@ -374,6 +377,19 @@ impl TestRun<'_> {
             });
         }
         signals
+    }
+
+    /// Returns the indices of signals that the plan does not accept, each with the reason.
+    fn refused_signals(&self) -> Vec<(usize, String)> {
+        let signals = self.case.test.signals.iter().enumerate();
+        let refused = signals.filter_map(|(index, signal)| match signal_command(signal) {
+            InboxCommand::Signal(Signal { name, payload }) => {
+                let reason = accepts_signal(self.program, &name, &payload).err()?;
+                Some((index, reason))
+            }
+            InboxCommand::Move(_) | InboxCommand::Answer(_) | InboxCommand::Cancel(_) => None,
+        });
+        refused.collect()
     }
 }
 

@@ -80,11 +80,7 @@ fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagno
         // Other faults are consequences of an unanswered call.
         return faults;
     }
-    for (index, reason) in &played.refused {
-        let span = test.answers[*index].span;
-        let message = format!("this answer is rejected: {reason}");
-        faults.push(codes::tests::ANSWER_REFUSED.at(span, message));
-    }
+    faults.extend(rejected(test, played));
     if played.outcome.is_none() {
         let message = if let Some((step, calls)) = &played.endless {
             format!("the run does not end: `{step}` was called {calls} times")
@@ -118,6 +114,21 @@ fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagno
         faults.push(ended(case, played));
     }
     faults
+}
+
+/// Returns the faults of answers and signals that the plan does not accept.
+fn rejected(test: &Test, played: &Played) -> Vec<Diagnostic> {
+    let answers = played.refused.iter().map(|(index, reason)| {
+        let message = format!("this answer is rejected: {reason}");
+        let span = test.answers[*index].span;
+        Diagnostic::new(&codes::tests::ANSWER_REFUSED, span, message)
+    });
+    let signals = played.refused_signals.iter().map(|(index, reason)| {
+        let message = format!("this signal is rejected: {reason}");
+        let span = test.signals[*index].span;
+        Diagnostic::new(&codes::tests::SIGNAL_REFUSED, span, message)
+    });
+    answers.chain(signals).collect()
 }
 
 /// Returns the fault of an answer that no question used; `None` if there is no such answer.

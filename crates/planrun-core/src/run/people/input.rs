@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use planrun_lang::builtins::FailureKind;
 use planrun_lang::eval::EvalError;
 use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{Input, InputField, Step};
@@ -60,14 +61,7 @@ fn form(
     let mut values = Map::new();
     for field in &input.fields {
         let asked = form_field(ctx, at, field)?;
-        let value = |code: &Option<CheckedExpr>| {
-            let value = code
-                .as_ref()
-                .map(|code| ctx.tree.evaluate(at.0, code))
-                .transpose();
-            value.map(|value| value.filter(|value| !value.is_null()))
-        };
-        let known = value(&field.known)?;
+        let known = given(ctx, at, field.known.as_ref())?;
         // A known value that would be refused as an answer is asked for, and prefilled.
         let answered = known
             .as_ref()
@@ -75,7 +69,7 @@ fn form(
         let stands = if answered {
             known
         } else {
-            value(&field.prefill)?.or(known)
+            given(ctx, at, field.prefill.as_ref())?.or(known)
         };
         values.extend(stands.map(|value| (Key::String(field.name.clone()), value)));
         if !answered {
@@ -84,6 +78,23 @@ fn form(
     }
     question.arguments = Value::Map(Arc::new(values));
     Ok(question)
+}
+
+/// Evaluates what is known for a field, or what it is prefilled with. Null and a value that does not have the type of the
+/// field are none.
+fn given(
+    ctx: &Context,
+    at: NodeRef,
+    code: Option<&CheckedExpr>,
+) -> Result<Option<Value>, EvalError> {
+    let Some(code) = code else {
+        return Ok(None);
+    };
+    match ctx.tree.evaluate(at.0, code) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.is_null())),
+        Err(error) if error.kind == FailureKind::Misfit && error.span == code.span => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn form_field(ctx: &Context, at: NodeRef, field: &InputField) -> Result<FormField, EvalError> {

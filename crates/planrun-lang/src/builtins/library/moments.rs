@@ -9,6 +9,7 @@ use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 
 use super::super::Failure;
 use super::super::function::{Example, Form, Function, Given, Overload, Shape};
+use super::super::operators;
 use crate::value::{Value, civil, parse_offset};
 
 const SECOND: i128 = 1_000_000_000;
@@ -62,7 +63,8 @@ fn read(
     match (arguments, unit) {
         ([Value::Timestamp(time)], _) => Ok(Value::Int(part(civil(*time)))),
         ([Value::Timestamp(time), Value::String(zone)], _) => {
-            Ok(Value::Int(part(civil(time + offset(*time, zone)?))))
+            let local = local(*time, offset_at(*time, &time_zone(zone)?))?;
+            Ok(Value::Int(part(local)))
         }
         ([Value::Duration(length)], Some(unit)) => {
             Ok(Value::Int(i64::try_from(length / unit).unwrap_or(i64::MAX)))
@@ -90,7 +92,7 @@ fn refuses_zone(given: &[Given]) -> Option<Failure> {
     let [_, Given::Value(Value::String(zone))] = given else {
         return None;
     };
-    offset(0, zone).err()
+    time_zone(zone).err()
 }
 
 /// The pattern that `format` takes at most, in bytes.
@@ -110,12 +112,13 @@ pub(super) fn format_time(
         return Err(Failure::argument(message));
     }
     let zone = zone.map_or(Ok(TimeZone::UTC), time_zone)?;
+    let offset = offset_at(time, &zone);
+    let local = local(time, offset)?;
     let broken_down = if let Ok(known) = Timestamp::from_nanosecond(time) {
         BrokenDownTime::from(&known.to_zoned(zone))
     } else {
         // The last day of the year 9999, at which the database has ended.
-        let offset = offset_at(time, &zone);
-        let mut local = BrokenDownTime::from(civil(time + i128::from(offset.seconds()) * SECOND));
+        let mut local = BrokenDownTime::from(local);
         local.set_offset(Some(offset));
         local
     };
@@ -172,13 +175,14 @@ pub(super) fn refuses_time_format(given: &[Given]) -> Option<Failure> {
     format_time(0, pattern, zone).err()
 }
 
-/// Returns the UTC offset of a zone at a time, in nanoseconds east of Greenwich. Zone names are looked up in the
-/// bundled database, so that a plan means the same on every machine.
-fn offset(time: i128, zone: &str) -> Result<i128, Failure> {
-    Ok(i128::from(offset_at(time, &time_zone(zone)?).seconds()) * SECOND)
+/// Returns the date and clock time in a zone with this offset.
+fn local(time: i128, offset: Offset) -> Result<DateTime, Failure> {
+    let local = time + i128::from(offset.seconds()) * SECOND;
+    operators::timestamp(local).map(|_| civil(local))
 }
 
-/// Returns the time zone with this name or this offset from UTC.
+/// Returns the time zone with this name or this offset from UTC. Names are looked up in the bundled database, so that a
+/// plan means the same on every machine.
 fn time_zone(zone: &str) -> Result<TimeZone, Failure> {
     let signed = if zone.starts_with(|c: char| c.is_ascii_digit()) {
         format!("+{zone}")
@@ -233,6 +237,22 @@ mod tests {
             format_time(MAX_TIMESTAMP, "%Y-%m-%d %H", None).unwrap(),
             "9999-12-31 23"
         );
+    }
+
+    #[test]
+    fn a_time_whose_date_in_the_zone_is_out_of_range_fails() {
+        let hour = |time: i128, zone: &str| {
+            let arguments = [Value::Timestamp(time), Value::String(zone.into())];
+            read("getHours", &arguments, |at| at.hour().into(), None).ok()
+        };
+        for (time, inside, outside) in [
+            (MIN_TIMESTAMP, "+10:00", "-10:00"),
+            (MAX_TIMESTAMP, "-10:00", "+14:00"),
+        ] {
+            assert!(hour(time, inside).is_some() && format_time(time, "%F", Some(inside)).is_ok());
+            assert_eq!(hour(time, outside), None, "{outside}");
+            assert!(format_time(time, "%F", Some(outside)).is_err(), "{outside}");
+        }
     }
 
     #[test]

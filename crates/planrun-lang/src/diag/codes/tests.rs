@@ -13,6 +13,7 @@ codes! {
 pub static EXPECTATION: Code = Code::error("expectation-failed", "");
 pub static CALL_UNANSWERED: Code = Code::error("call-unanswered", "");
 pub static ANSWER_REFUSED: Code = Code::error("answer-refused", "");
+pub static SIGNAL_REFUSED: Code = Code::error("signal-refused", "");
 pub static ANSWER_UNUSED: Code = Code::error("answer-unused", "");
 pub static RUN_ENDED: Code = Code::error("run-ended", "");
 pub static SNAPSHOT: Code = Code::error("snapshot-differs", "");

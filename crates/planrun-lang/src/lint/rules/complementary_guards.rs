@@ -4,7 +4,7 @@ use super::Subject;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::sema::expr::atoms;
 use crate::source::{SourceFile, Span};
-use crate::syntax::ast;
+use crate::syntax::{ast, indent_lines};
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     check_statements(subject, &subject.written.body.statements, found);
@@ -104,20 +104,7 @@ fn body(source: &SourceFile, statement: Span, clause: Span) -> String {
     let behind = text
         .get(clause.end as usize..statement.end as usize)
         .unwrap_or("");
-    let deeper = |line: &str| {
-        if line.trim().is_empty() {
-            line.to_owned()
-        } else {
-            format!("    {line}")
-        }
-    };
-    let whole = format!("{before}{behind}");
-    let mut lines = whole.split('\n');
-    let first = lines.next().unwrap_or("").to_owned();
-    std::iter::once(first)
-        .chain(lines.map(deeper))
-        .collect::<Vec<_>>()
-        .join("\n")
+    indent_lines(&format!("{before}{behind}"), "    ")
 }
 
 /// Returns the indentation of a statement; empty if other text precedes it on its line.

@@ -1,10 +1,10 @@
 //! `constant-condition`: a condition whose value is known before the run.
 
 use super::Subject;
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, Edit, codes};
 use crate::protocol::StepState;
 use crate::sema::expr::{CheckedExpr, Op, StateTest};
-use crate::sema::{BlockId, Node, NodeKind, Place, Step};
+use crate::sema::{BlockId, NameKind, Node, NodeKind, Place, Step};
 use crate::source::Span;
 use crate::value::Value;
 
@@ -26,7 +26,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 let when = || guarded(&subject.plan.block(block).nodes, code);
                 found.extend(
                     finding.map(|(finding, holds)| match when().filter(|_| holds) {
-                        Some(clause) => finding.fix("remove the condition", clause, ""),
+                        Some(clause) => removed(subject, block, code, finding, clause),
                         None => finding,
                     }),
                 );
@@ -123,6 +123,39 @@ fn constant(
             "compare with a value that is known only at run time, or remove this: it never runs"
         });
     Some((finding, *holds))
+}
+
+/// Suggests to remove a `when` that always holds. A step that would wait for another one because of it would then run
+/// even if that one fails.
+fn removed(
+    subject: &Subject<'_>,
+    block: BlockId,
+    condition: &CheckedExpr,
+    finding: Diagnostic,
+    clause: Span,
+) -> Diagnostic {
+    let title = "remove the condition";
+    if reads_step(subject, block, condition) {
+        finding.unsafe_fix(title, vec![Edit::new(clause, "")])
+    } else {
+        finding.fix(title, clause, "")
+    }
+}
+
+/// Returns true if an expression reads a step, itself or through a `let`.
+fn reads_step(subject: &Subject<'_>, block: BlockId, code: &CheckedExpr) -> bool {
+    code.reads.iter().any(|read| match read.binding {
+        NameKind::Step => true,
+        NameKind::Let => subject.frame(block, read.place).is_some_and(|frame| {
+            let nodes = subject.plan.block(frame).nodes.iter();
+            nodes
+                .filter(|node| node.slot == Some(read.place.slot))
+                .any(|node| {
+                    matches!(&node.kind, NodeKind::Let(value) if reads_step(subject, frame, value))
+                })
+        }),
+        NameKind::Parameter | NameKind::Local | NameKind::Task | NameKind::Plan => false,
+    })
 }
 
 /// Returns the `when` clause of a step that contains the condition.

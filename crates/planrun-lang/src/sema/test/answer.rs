@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::TestChecker;
 use super::item::{Reaction, TestAnswer, TestSignal};
-use crate::diag::codes;
+use crate::diag::{Diagnostic, codes};
+use crate::sema::expr::CheckedExpr;
 use crate::sema::finding::{listed, quoted_path, unknown_as};
 use crate::sema::plan::{
     BlockId, Call, Event, EventKind, Input, NodeKind, Plan, Step, StepKind, Target, Wait,
@@ -168,12 +169,19 @@ impl TestChecker<'_> {
     ) -> Option<TestSignal> {
         let at = self.duration(at, "the time of a signal");
         let plan = self.plan.clone();
-        let ty = match name.text.split_once('=') {
-            Some((task, status)) => self.task_context_type(&plan, task, status, name.span)?,
-            None => self.signal_type(&plan, name)?,
+        let types = match name.text.split_once('=') {
+            Some((task, status)) => {
+                vec![self.task_context_type(&plan, task, status, name.span)?]
+            }
+            None => self.signal_types(&plan, name)?,
         };
-        let what = format_args!("the payload of the signal `{}`", name.text);
-        let payload = payload.map(|payload| self.constant_of(payload, &ty, &what));
+        let payload = match payload {
+            Some(payload) => self.payload(payload, &types, &name.text),
+            None => {
+                self.check_no_payload(&types, name);
+                None
+            }
+        };
         Some(TestSignal {
             span: name.span,
             name: name.text.clone(),
@@ -182,23 +190,56 @@ impl TestChecker<'_> {
         })
     }
 
-    /// Returns the type of a signal's payload.
-    fn signal_type(&mut self, plan: &Plan, name: &ast::Text) -> Option<Type> {
+    /// Checks a payload against each of these types: a run takes it only if all receivers can.
+    fn payload(
+        &mut self,
+        payload: &ast::Expr,
+        types: &[Type],
+        signal: &str,
+    ) -> Option<CheckedExpr> {
+        let what = format_args!("the payload of the signal `{signal}`");
+        let before = self.diagnostics.len();
+        let mut first = None;
+        for ty in types {
+            let code = self.constant_of(payload, ty, &what);
+            first.get_or_insert(code);
+            if self.diagnostics.len() > before {
+                break;
+            }
+        }
+        first
+    }
+
+    /// Reports a signal without a payload, which a run takes for null, if a receiver has a type without null.
+    fn check_no_payload(&mut self, types: &[Type], name: &ast::Text) {
+        let is_move = name.text.contains('=');
+        let Some(ty) = types.iter().find(|ty| !is_move && !ty.admits_null()) else {
+            return;
+        };
+        let message = format!("the signal `{}` needs a payload: {ty}", name.text);
+        let finding = Diagnostic::new(&codes::types::WRONG_TYPE, name.span, message)
+            .help("write it before `at`: `=> { … }`");
+        self.diagnostics.push(finding);
+    }
+
+    /// Returns the types that the receivers of a signal declare for its payload, each once.
+    fn signal_types(&mut self, plan: &Plan, name: &ast::Text) -> Option<Vec<Type>> {
         let signals = signals(plan);
-        let types: Vec<Type> = signals
-            .iter()
-            .filter(|(known, _)| *known == name.text)
-            .map(|(_, ty)| ty.clone())
-            .collect();
-        let Some(first) = types.first() else {
+        let mut types = Vec::new();
+        for (known, ty) in &signals {
+            if *known == name.text && !types.contains(ty) {
+                types.push(ty.clone());
+            }
+        }
+        if types.is_empty() {
             let mut names = signals.iter().map(|(name, _)| &**name).collect::<Vec<_>>();
             names.sort_unstable();
             let (code, what) = (&codes::tests::TEST_PATH, "signal in this plan named");
             let finding = unknown_as(code, what, &name.text, name.span, names.into_iter(), text);
             self.diagnostics.push(finding);
             return None;
-        };
-        Some(first.clone())
+        }
+        Some(types)
     }
 
     /// Returns the context type for a change of a task from outside.

@@ -11,8 +11,7 @@ pub(super) static STEP: &[Key] = keys! {
 
 pub(in crate::syntax::json) static CLAUSES: &[Key] = keys! {
     may "when": Slot::Value, "Only under this condition; else its value is null.";
-    may "after": Slot::Names(Word::Name),
-        "Also wait for these; an empty list drops the order of effects.";
+    may "after": Slot::Names(Word::Name), "Also wait for these.";
     may "confirm": Slot::Object(&CONFIRM), "Ask a person first.";
     may "timeout": Slot::Value, "The longest that one attempt may take, such as 10s.";
     may "within": Slot::Value, "The longest that the step may take with all attempts, such as 5m.";

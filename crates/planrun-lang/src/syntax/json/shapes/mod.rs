@@ -165,7 +165,8 @@ impl Shape {
 impl Key {
     /// Returns true if its list must have an element, as it must in text.
     pub fn has_elements(&self) -> bool {
-        matches!(self.slot, Slot::Choices(Choice::Outcome)) || self.name == "namespaces"
+        matches!(self.slot, Slot::Choices(Choice::Outcome))
+            || matches!(self.name, "namespaces" | "after")
     }
 
     /// Returns the description of the key; for settings, the list of their names.
