@@ -93,11 +93,11 @@ impl From<Error> for Failure {
             Error::RepeatsEffects { .. } => format!("{error}; add `--yes` to repeat it"),
             Error::Ended { run, .. } => format!(
                 "{error}; start a new run from it with `{}`",
-                command(&format!("run PLAN --base {run}"))
+                command(&format!("run <PLAN> --base {run}"))
             ),
             Error::NotEnded { run, .. } => format!(
                 "{error}; change it with `{}`, or end it with `{}`",
-                command(&format!("runs patch {run} PLAN")),
+                command(&format!("runs patch {run} <PLAN>")),
                 command(&format!("runs cancel {run}"))
             ),
             Error::Changed { run } => format!(

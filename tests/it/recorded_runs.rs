@@ -327,7 +327,7 @@ fn the_events_before_the_damage_of_a_run_are_printed() {
     drop(journal);
     let output = run_in(&place, &["runs", "events", "r"]);
     assert_eq!((output.status, &output.stdout), (3, &intact), "{output:?}");
-    let remedy = "delete the run with `runs prune --damaged`";
+    let remedy = "delete the run with `planrun runs prune --damaged r`";
     assert!(output.stderr.contains(remedy), "{output:?}");
 }
 

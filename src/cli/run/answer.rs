@@ -234,7 +234,7 @@ fn print_paused(run: &str, error: &StepError, terminal: Terminal) {
              plan that fits it: `{}`; or end the run with `{end}`",
             command("tools diff"),
             command("tools lock"),
-            command(&format!("runs patch {run} PLAN --resume")),
+            command(&format!("runs patch {run} <PLAN> --resume")),
         ));
     }
     if error.class == ErrorClass::Denied(Denied::Human) {

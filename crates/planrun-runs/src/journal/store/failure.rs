@@ -106,10 +106,12 @@ pub enum Damage {
 
 impl Damage {
     /// Describes how to go on without a backup.
-    fn removal(&self) -> &'static str {
+    fn removal(&self) -> String {
         match self {
-            Self::Events { .. } | Self::Run { .. } => "delete the run with `runs prune --damaged`",
-            Self::Value { .. } | Self::File(_) => "move it away to start a new one",
+            Self::Events { run, .. } | Self::Run { run, .. } => {
+                format!("delete the run with `planrun runs prune --damaged {run}`")
+            }
+            Self::Value { .. } | Self::File(_) => "move it away to start a new one".to_owned(),
         }
     }
 }
