@@ -23,6 +23,13 @@ fn undisturbed(folder: &Path) -> Json {
     serde_json::from_slice::<Json>(&output.stdout).unwrap()["reply"].clone()
 }
 
+/// Extends the time limits of the plan, for tests that take longer or set the clock.
+fn extend_time_limits(folder: &Path) {
+    let path = folder.join("order.plan");
+    let plan = fs::read_to_string(&path).unwrap();
+    fs::write(&path, plan.replace("within 1m", "within 9000d")).unwrap();
+}
+
 /// Asserts that a command failed because of the journal, and returns its error message.
 fn refused(output: &Output) -> &str {
     assert_eq!(output.status, 3, "{output:?}");
@@ -200,6 +207,7 @@ fn some_bytes() -> usize {
 async fn a_journal_that_was_cut_in_its_last_page_is_told_and_left_as_it_is() {
     let shop = Shop::default();
     let files = shop.open().await;
+    extend_time_limits(files.path());
     let expected = undisturbed(files.path());
     shop.forget();
     ended_by("-INT", &mut command(files.path(), "cut"), &shop, 4).await;
@@ -285,11 +293,8 @@ async fn a_clock_that_jumps_changes_nothing_of_a_run_and_of_its_resume() {
     if !built.is_ok_and(|built| built.success()) {
         return crate::support::left_out("no C compiler");
     }
-    // Time limits follow the clock, so they are extended; nothing else may be affected.
-    let plan = fs::read_to_string(files.path().join("order.plan"))
-        .unwrap()
-        .replace("within 1m", "within 9000d");
-    fs::write(files.path().join("order.plan"), plan).unwrap();
+    // Time limits follow the clock; nothing else may be affected.
+    extend_time_limits(files.path());
     let expected = undisturbed(files.path());
     let jumping = |run: &str, seconds: i64| {
         let mut command = command(files.path(), run);
