@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::eval::{Environment, EvalError, evaluate};
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::expr::{Checker, Code};
+use planrun_lang::sema::expr::{Checker, CheckedExpr};
 use planrun_lang::sema::{Atom, Binding, Lookup, NameKind, Place, Scope};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::parse_expression;
@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 
 /// A checked expression.
 pub struct Ready {
-    code: Code,
+    code: CheckedExpr,
     values: Vec<Value>,
 }
 

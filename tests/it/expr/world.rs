@@ -7,7 +7,7 @@ use std::sync::Arc;
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::eval::{Environment, EvalError, evaluate};
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::expr::{Checker, Code, Expectation, atoms};
+use planrun_lang::sema::expr::{CheckedExpr, Checker, Expectation, atoms};
 use planrun_lang::sema::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::parse_expression;
@@ -113,11 +113,11 @@ impl World {
         clippy::redundant_closure_for_method_calls,
         reason = "the method itself is not general enough over lifetimes"
     )]
-    pub fn check(&self, text: &str) -> (Code, Vec<Diagnostic>) {
+    pub fn check(&self, text: &str) -> (CheckedExpr, Vec<Diagnostic>) {
         self.checked(text, |checker, tree| checker.check(tree))
     }
 
-    pub fn against(&self, text: &str, expected: &Type) -> (Code, Vec<Diagnostic>) {
+    pub fn against(&self, text: &str, expected: &Type) -> (CheckedExpr, Vec<Diagnostic>) {
         let expectation = Expectation::of(&"argument `to` of `email.send_email`");
         self.checked(text, |checker, tree| {
             checker.check_against(tree, expected, expectation)
@@ -128,15 +128,15 @@ impl World {
         clippy::redundant_closure_for_method_calls,
         reason = "the method itself is not general enough over lifetimes"
     )]
-    pub fn condition(&self, text: &str) -> (Code, Vec<Diagnostic>) {
+    pub fn condition(&self, text: &str) -> (CheckedExpr, Vec<Diagnostic>) {
         self.checked(text, |checker, tree| checker.check_condition(tree))
     }
 
     fn checked(
         &self,
         text: &str,
-        check: impl FnOnce(&mut Checker, &planrun_lang::syntax::ast::Expr) -> Code,
-    ) -> (Code, Vec<Diagnostic>) {
+        check: impl FnOnce(&mut Checker, &planrun_lang::syntax::ast::Expr) -> CheckedExpr,
+    ) -> (CheckedExpr, Vec<Diagnostic>) {
         let source = SourceFile::new("test", text);
         let (tree, mut diagnostics) = parse_expression(&source);
         assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");

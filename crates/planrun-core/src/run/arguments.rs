@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use planrun_lang::builtins::FailureKind;
 use planrun_lang::call::{Answer, sensitive_arguments};
 use planrun_lang::eval::EvalError;
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{Call, PlanParameter};
 use planrun_lang::types::{
     ErrorClass, Signature, Type, Validation, check_value, convert, decode, encode, without_absent,
@@ -193,7 +193,7 @@ impl Context {
                 Err(error) if error.kind == FailureKind::Misfit && error.span == code.span => {
                     self.tree.evaluate(
                         frame,
-                        &Code {
+                        &CheckedExpr {
                             into: None,
                             ..code.clone()
                         },

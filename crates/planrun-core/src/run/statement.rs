@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{Failing, NodeKind};
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
@@ -175,7 +175,7 @@ impl Statement<'_> {
     }
 
     /// Evaluates a condition.
-    pub(super) fn condition(&mut self, code: &Code) {
+    pub(super) fn condition(&mut self, code: &CheckedExpr) {
         let (frame, node) = self.at;
         match self.ctx.tree.decide(frame, code) {
             Ok(truth) => {
@@ -194,7 +194,7 @@ impl Statement<'_> {
     }
 
     /// Evaluates a `let`. Its error is reported by what reads the value.
-    pub(super) fn binding(&mut self, code: &Code) {
+    pub(super) fn binding(&mut self, code: &CheckedExpr) {
         let at = self.at;
         let value = self.ctx.tree.evaluate(at.0, code).unwrap_or_else(|error| {
             if let Some(slot) = self.ctx.tree.node(self.program, at).slot {
@@ -216,7 +216,7 @@ impl Statement<'_> {
     }
 
     /// `reply` and `yield`.
-    pub(super) fn give(&mut self, code: &Code, is_reply: bool) {
+    pub(super) fn give(&mut self, code: &CheckedExpr, is_reply: bool) {
         match self.ctx.tree.evaluate(self.at.0, code) {
             Ok(value) => {
                 if is_reply {
@@ -230,7 +230,7 @@ impl Statement<'_> {
     }
 
     /// `next`: sets the value with which the following round begins.
-    pub(super) fn carry(&mut self, code: &Code) {
+    pub(super) fn carry(&mut self, code: &CheckedExpr) {
         match self.ctx.tree.evaluate(self.at.0, code) {
             Ok(value) => {
                 self.ctx.tree[self.at.0].next = Some(value);

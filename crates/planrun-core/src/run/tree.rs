@@ -7,7 +7,7 @@ use planrun_lang::builtins::FailureKind;
 use planrun_lang::eval::{self, EvalError};
 use planrun_lang::graph::BlockGraph;
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{Block, BlockId, Call, Node, Place, Step, StepKind, TaskId};
 use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
@@ -386,7 +386,7 @@ impl Tree {
     }
 
     /// Evaluates an expression in a frame.
-    pub(super) fn evaluate(&self, frame: FrameId, code: &Code) -> Result<Value, EvalError> {
+    pub(super) fn evaluate(&self, frame: FrameId, code: &CheckedExpr) -> Result<Value, EvalError> {
         if let Some(constant) = code.constant() {
             return Ok(constant.clone());
         }
@@ -411,7 +411,7 @@ impl Tree {
     }
 
     /// Evaluates a condition in a frame.
-    pub(super) fn decide(&self, frame: FrameId, code: &Code) -> Result<bool, EvalError> {
+    pub(super) fn decide(&self, frame: FrameId, code: &CheckedExpr) -> Result<bool, EvalError> {
         match self.evaluate(frame, code)? {
             Value::Bool(truth) => Ok(truth),
             other => {
@@ -428,7 +428,7 @@ impl Tree {
     pub(super) fn count(
         &self,
         frame: FrameId,
-        code: Option<&Code>,
+        code: Option<&CheckedExpr>,
     ) -> Result<Option<usize>, EvalError> {
         let Some(code) = code else { return Ok(None) };
         match self.evaluate(frame, code)? {
@@ -450,7 +450,7 @@ impl Tree {
 pub(super) fn width(
     tree: &Tree,
     frame: FrameId,
-    code: Option<&Code>,
+    code: Option<&CheckedExpr>,
 ) -> Result<Option<usize>, EvalError> {
     let width = code.map(|code| tree.evaluate(frame, code)).transpose()?;
     if matches!(width, Some(Value::Int(width)) if width < 1) {

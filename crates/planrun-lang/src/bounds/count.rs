@@ -13,7 +13,7 @@ use super::tally::{Count, Entry, Key, Tally, distinct, least};
 use super::{BoundsContext, Role, Undoing, Use};
 use crate::eval::Constants;
 use crate::origin::{Flow, FlowContext, Part, Source, flow};
-use crate::sema::expr::Code;
+use crate::sema::expr::CheckedExpr;
 use crate::sema::{
     Backoff, BlockId, Call, EventKind, GuardAtom, Listener, MAX_RESENDS, Nesting, Node, NodeId,
     NodeKind, OnFailure, Plan, Step, StepKind, Target,
@@ -296,7 +296,7 @@ impl<'a> Counter<'a> {
     fn entry(
         &self,
         block: BlockId,
-        arguments: &'a [(Arc<str>, Code)],
+        arguments: &'a [(Arc<str>, CheckedExpr)],
         effect: Effect,
         auxiliary: bool,
     ) -> Entry {
@@ -317,7 +317,7 @@ impl<'a> Counter<'a> {
         let Some(until) = step.until() else {
             return Some(1);
         };
-        let time = |code: &Code| self.lengths.constants.value(code)?.as_duration();
+        let time = |code: &CheckedExpr| self.lengths.constants.value(code)?.as_duration();
         let (within, every) = (time(step.within()?)?, time(&until.every)?);
         let waits = within.max(0) / every.max(MILLISECOND);
         Some(u64::try_from(waits).unwrap_or(u64::MAX).saturating_add(1))
@@ -406,7 +406,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Returns the sources of the value of an expression.
-    fn flow(&self, block: BlockId, code: &'a Code) -> Flow {
+    fn flow(&self, block: BlockId, code: &'a CheckedExpr) -> Flow {
         match self.lengths.constants.value(code) {
             Some(value) => known(value),
             None => flow(&self.flow_context, block, code),

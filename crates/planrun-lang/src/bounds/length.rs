@@ -2,7 +2,7 @@
 
 use super::tally::{Count, least, most, plus};
 use crate::eval::Constants;
-use crate::sema::expr::{Code, Link, LinkOp, MacroKind, Node, Op, Operator};
+use crate::sema::expr::{CheckedExpr, Link, LinkOp, MacroKind, Node, Op, Operator};
 use crate::sema::{BlockId, Each, Nesting, NodeKind, Place, StepKind};
 use crate::value::Value;
 
@@ -22,7 +22,7 @@ impl<'a> Lengths<'a> {
     }
 
     /// Returns the value of an expression that is a count; 0 if it is negative, `None` if it is unknown.
-    pub fn number(&self, code: Option<&Code>) -> Count {
+    pub fn number(&self, code: Option<&CheckedExpr>) -> Count {
         let number = self.constants.value(code?)?.as_int()?;
         Some(u64::try_from(number).unwrap_or(0))
     }
@@ -32,7 +32,7 @@ impl<'a> Lengths<'a> {
         least(list, self.number(each.max.as_ref()))
     }
 
-    fn code(&self, block: BlockId, code: &'a Code, depth: u32) -> Count {
+    fn code(&self, block: BlockId, code: &'a CheckedExpr, depth: u32) -> Count {
         let known = self.constants.value(code).and_then(elements);
         known.or_else(|| self.node(block, &code.root, depth))
     }

@@ -9,7 +9,7 @@ use crate::builtins::{FailureKind, Function, Given};
 use crate::protocol::StepState;
 use crate::sema::Place;
 use crate::sema::expr::{
-    Code, Comprehension, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece,
+    CheckedExpr, Comprehension, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece,
 };
 use crate::source::Span;
 use crate::value::Value;
@@ -45,7 +45,7 @@ pub struct AlwaysFails {
 
 /// Evaluates an expression with the values that are known.
 #[must_use]
-pub fn evaluate_partially(code: &Code, knowledge: &dyn Knowledge) -> Evaluated {
+pub fn evaluate_partially(code: &CheckedExpr, knowledge: &dyn Knowledge) -> Evaluated {
     Folding::new(knowledge, DEFAULT_COST_LIMIT).whole(code)
 }
 
@@ -113,7 +113,7 @@ impl<'a> Folding<'a> {
     }
 
     /// Returns the value of an expression if it is known, and records the parts that always fail.
-    pub fn fold(&mut self, code: &Code) -> Option<Value> {
+    pub fn fold(&mut self, code: &CheckedExpr) -> Option<Value> {
         if let Some(constant) = code.constant() {
             return Some(constant.clone());
         }
@@ -127,7 +127,7 @@ impl<'a> Folding<'a> {
     }
 
     /// Evaluates an expression as a whole.
-    pub fn whole(&mut self, code: &Code) -> Evaluated {
+    pub fn whole(&mut self, code: &CheckedExpr) -> Evaluated {
         self.registers = vec![None; usize::from(code.registers)];
         self.try_evaluate(|machine| {
             machine

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::builtins::{Failure, FailureKind};
 use crate::protocol::StepState;
 use crate::sema::Place;
-use crate::sema::expr::Code;
+use crate::sema::expr::CheckedExpr;
 use crate::source::Span;
 use crate::types::{ErrorClass, Validation, convert_from};
 use crate::value::Value;
@@ -52,7 +52,7 @@ pub const DEFAULT_COST_LIMIT: u64 = 1_000_000;
 /// # Errors
 /// If an operation fails (overflow, division by zero, a missing key, an index out of range, values that no overload
 /// accepts), the value does not fit the type of its place, or the cost limit is exceeded.
-pub fn evaluate(code: &Code, environment: &dyn Environment) -> Result<Value, EvalError> {
+pub fn evaluate(code: &CheckedExpr, environment: &dyn Environment) -> Result<Value, EvalError> {
     evaluate_within(code, environment, DEFAULT_COST_LIMIT)
 }
 
@@ -61,7 +61,7 @@ pub fn evaluate(code: &Code, environment: &dyn Environment) -> Result<Value, Eva
 /// # Errors
 /// As for [`evaluate`].
 pub fn evaluate_within(
-    code: &Code,
+    code: &CheckedExpr,
     environment: &dyn Environment,
     limit: u64,
 ) -> Result<Value, EvalError> {
@@ -71,7 +71,7 @@ pub fn evaluate_within(
 }
 
 /// Converts the value of an expression to the type of its place.
-fn placed(code: &Code, value: Value) -> Result<Value, EvalError> {
+fn placed(code: &CheckedExpr, value: Value) -> Result<Value, EvalError> {
     match &code.into {
         Some(place) => convert_from(value, &place.from, &place.to).map_err(|mismatch| {
             EvalError::new(FailureKind::Misfit, mismatch.to_string(), code.span)

@@ -1,6 +1,6 @@
 //! Determines whether a person approves a call before it is sent.
 
-use crate::sema::expr::Code;
+use crate::sema::expr::CheckedExpr;
 use crate::sema::{Block, BlockId, Nesting, Node, NodeKind, StepKind};
 
 /// Maximum number of `let`s to follow from a condition to an answer.
@@ -22,7 +22,7 @@ pub(super) fn conditions<'a>(
     nesting: &Nesting<'a>,
     block: BlockId,
     node: &'a Node,
-) -> impl Iterator<Item = &'a Code> {
+) -> impl Iterator<Item = &'a CheckedExpr> {
     let content = nesting.plan().block(block);
     let above = content
         .nodes
@@ -41,7 +41,7 @@ pub(super) fn conditions<'a>(
     guards(content, node).chain(deciding)
 }
 
-fn guards<'a>(content: &'a Block, node: &'a Node) -> impl Iterator<Item = &'a Code> {
+fn guards<'a>(content: &'a Block, node: &'a Node) -> impl Iterator<Item = &'a CheckedExpr> {
     node.guard.iter().filter_map(|atom| {
         if let NodeKind::Condition(code) = &content.node(atom.condition).kind {
             Some(code)
@@ -51,7 +51,7 @@ fn guards<'a>(content: &'a Block, node: &'a Node) -> impl Iterator<Item = &'a Co
     })
 }
 
-fn asks_people(nesting: &Nesting<'_>, block: BlockId, code: &Code, lets: usize) -> bool {
+fn asks_people(nesting: &Nesting<'_>, block: BlockId, code: &CheckedExpr, lets: usize) -> bool {
     code.reads.iter().any(|read| {
         let Some(frame) = nesting.frame(block, read.place) else {
             return false;

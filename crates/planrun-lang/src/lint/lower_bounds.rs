@@ -9,7 +9,7 @@ use foldhash::HashMap;
 
 use super::subject::Subject;
 use crate::eval::Constants;
-use crate::sema::expr::Code;
+use crate::sema::expr::CheckedExpr;
 use crate::sema::{BlockId, Node, NodeKind, OrderClass, Plan, Step, StepKind, Target, Wait};
 use crate::value::Value;
 
@@ -49,12 +49,12 @@ impl LowerBounds {
     }
 
     /// Returns a duration that is known before the run.
-    fn constant_time(&mut self, plan: &Plan, code: Option<&Code>) -> Option<Duration> {
+    fn constant_time(&mut self, plan: &Plan, code: Option<&CheckedExpr>) -> Option<Duration> {
         self.known(plan).value(code?).and_then(length)
     }
 
     /// Returns the minimum number of elements of a list.
-    fn elements(&mut self, plan: &Plan, list: &Code) -> usize {
+    fn elements(&mut self, plan: &Plan, list: &CheckedExpr) -> usize {
         self.known(plan)
             .value(list)
             .and_then(Value::as_list)

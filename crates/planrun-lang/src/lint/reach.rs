@@ -12,7 +12,7 @@ use crate::eval::Constants;
 use crate::permission::{
     Grant, PathResolver, Permissions, ReachedProgram, is_in_own_folder, reached_file,
 };
-use crate::sema::expr::{Code, MapKey, Node, Op, Piece};
+use crate::sema::expr::{CheckedExpr, MapKey, Node, Op, Piece};
 use crate::sema::{BlockId, Call, Plan, Step, StepKind, Target};
 use crate::source::Span;
 use crate::types::{CallKind, Denied, ErrorClass, ErrorPattern, Signature};
@@ -101,7 +101,7 @@ impl<'a> Walked<'a> {
         }
     }
 
-    fn value<'c>(&'c self, code: &'c Code) -> Option<&'c Value> {
+    fn value<'c>(&'c self, code: &'c CheckedExpr) -> Option<&'c Value> {
         let constants = || Rc::new(Constants::of(self.plan, self.work));
         let value = code.constant();
         value.or_else(|| self.constants.get_or_init(constants).value(code))
@@ -363,7 +363,7 @@ impl Reach {
         }
         self.agent(call, signature, around);
         let mut add = |access, resource, span| self.add((access, resource, span), around);
-        let file = |code: &Code| {
+        let file = |code: &CheckedExpr| {
             let text = plan.value(code)?.as_str();
             text.map(|text| Resource::File(text.into()))
         };
@@ -493,7 +493,7 @@ pub(super) fn address(node: &Node, value: Option<&Value>) -> Option<Url> {
 }
 
 /// Returns the program of an argument vector; `None` if it is not constant.
-fn first_word(code: &Code, value: Option<&Value>) -> (Option<Arc<str>>, Span) {
+fn first_word(code: &CheckedExpr, value: Option<&Value>) -> (Option<Arc<str>>, Span) {
     let text = |value: &Value| {
         value
             .as_str()
@@ -516,7 +516,11 @@ fn first_word(code: &Code, value: Option<&Value>) -> (Option<Arc<str>>, Span) {
 }
 
 /// Calls `add` with the names of the variables in a map, and with `None` for those known only at run time.
-fn variables(code: &Code, value: Option<&Value>, add: &mut dyn FnMut(Option<Arc<str>>, Span)) {
+fn variables(
+    code: &CheckedExpr,
+    value: Option<&Value>,
+    add: &mut dyn FnMut(Option<Arc<str>>, Span),
+) {
     // In addition to the variables that the call sets, programs get all allowed ones.
     add(None, code.span);
     if let Some(value) = value {

@@ -13,7 +13,7 @@ use super::reach::Walked;
 use crate::eval::Constants;
 use crate::graph::{self, Graph};
 use crate::origin::Origins;
-use crate::sema::expr::Code;
+use crate::sema::expr::CheckedExpr;
 use crate::sema::{BlockId, Call, Nesting, Node, OnFailure, Place, Plan, Retry, Step};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{ast, json};
@@ -125,12 +125,12 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns the value of an expression of the plan if it is constant.
-    pub(super) fn known<'c>(&'c self, code: &'c Code) -> Option<&'c Value> {
+    pub(super) fn known<'c>(&'c self, code: &'c CheckedExpr) -> Option<&'c Value> {
         self.constants().value(code)
     }
 
     /// Returns a duration that is known before the run.
-    pub(super) fn length(&self, code: Option<&Code>) -> Option<Duration> {
+    pub(super) fn length(&self, code: Option<&CheckedExpr>) -> Option<Duration> {
         self.known(code?).and_then(length)
     }
 

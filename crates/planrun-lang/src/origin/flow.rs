@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::{Origin, Trace, gives_free_text, is_free_text};
 use crate::protocol::StepState;
-use crate::sema::expr::{Code, StateTest};
+use crate::sema::expr::{CheckedExpr, StateTest};
 use crate::sema::{
     AgentCheck, BlockId, Call, Event, EventKind, Nesting, Node as Statement, NodeKind, Step,
     StepKind, TaskId, Wait,
@@ -77,7 +77,7 @@ pub struct FlowContext<'a> {
 
 /// Returns the sources of an expression in a block of a plan. Inputs are those of the plan itself.
 #[must_use]
-pub fn flow(context: &FlowContext<'_>, block: BlockId, code: &Code) -> Flow {
+pub fn flow(context: &FlowContext<'_>, block: BlockId, code: &CheckedExpr) -> Flow {
     let collector = Collector {
         replies: &context.replies,
         flow: Flow::default(),

@@ -14,7 +14,7 @@ use foldhash::HashSet;
 
 use crate::builtins::{Function, Shape};
 use crate::sema::expr::{
-    Code, Comprehension, Link, LinkOp, MacroKind, MapKey, Node, Op, Operator, Piece,
+    CheckedExpr, Comprehension, Link, LinkOp, MacroKind, MapKey, Node, Op, Operator, Piece,
 };
 use crate::sema::{
     Block, BlockId, Call, Nesting, Node as Statement, NodeKind, Place, Step, StepKind, Target,
@@ -512,7 +512,7 @@ impl<'s, 'a> Trace<'s, 'a> {
         &mut self,
         block: BlockId,
         selected: &[Arc<str>],
-        of: impl Fn(&'a Statement) -> Option<&'a Code>,
+        of: impl Fn(&'a Statement) -> Option<&'a CheckedExpr>,
     ) {
         let content: &'a Block = self.nesting.plan().block(block);
         content

@@ -6,7 +6,7 @@ use super::auxiliary::push_auxiliary_step;
 use super::blocks::BlockKind;
 use super::body::CheckedBody;
 use super::checker::PlanChecker;
-use super::expr::Code;
+use super::expr::CheckedExpr;
 use super::plan::{AgentCheck, BlockId, Clauses, NodeKind, Step, StepKind, Target};
 use super::scope::{NameKind, Place};
 use super::waiting::{can_verify, read_only_ask};
@@ -63,7 +63,7 @@ fn question(
     let id = checker.open_block(BlockKind::Do, None, &[]);
     let mut place = |name: &str, ty: Type, binding| {
         let slot = checker.names.slot();
-        let mut code = Code::place(Place { up: 0, slot }, name.into(), ty, span);
+        let mut code = CheckedExpr::place(Place { up: 0, slot }, name.into(), ty, span);
         for read in &mut code.reads {
             read.binding = binding;
         }
@@ -71,7 +71,7 @@ fn question(
     };
     let (_, data) = place("done", Type::Any, NameKind::Local);
     let (slot, answer) = place("answer", answer_type(), NameKind::Step);
-    let prompt = Code::literal(Value::String(prompt.into()), Type::String, span);
+    let prompt = CheckedExpr::literal(Value::String(prompt.into()), Type::String, span);
     let asked = read_only_ask(agent, prompt, data, answer_type());
     let step = Step::bare(span, asked.kind, asked.ty, asked.does);
     push_auxiliary_step(checker, Some(slot), step, Clauses::default());

@@ -9,7 +9,7 @@ use super::blocks::BlockKind;
 use super::body::{CheckedBody, value_type};
 use super::call::{check_call_step, is_call};
 use super::checker::PlanChecker;
-use super::expr::{Code, path_text};
+use super::expr::{CheckedExpr, path_text};
 use super::finding::{duplicate_name, separated_name};
 use super::plan::{BlockId, Clauses, Footprint, NodeKind, Recover, Step, StepKind};
 use super::scope::{Lookup, NameKind, Place, Scope as _};
@@ -334,7 +334,7 @@ fn push_arm_step(checker: &mut PlanChecker<'_>, label: &str, span: Span, body: C
         Vec::new(),
         NodeKind::Step(step),
     );
-    let value = checker.blocks.yielded(Code::place(
+    let value = checker.blocks.yielded(CheckedExpr::place(
         Place { up: 0, slot },
         label.into(),
         body.ty,

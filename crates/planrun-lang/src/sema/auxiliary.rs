@@ -7,7 +7,7 @@ use super::blocks::BlockKind;
 use super::body::CheckedBody;
 use super::call::{check_call, check_call_step};
 use super::checker::PlanChecker;
-use super::expr::{Code, Expectation};
+use super::expr::{CheckedExpr, Expectation};
 use super::knowledge::OuterContexts;
 use super::plan::{
     BlockId, Call, Clauses, Footprint, NodeKind, OrderClass, Retry, Step, StepKind, Target, Undo,
@@ -205,7 +205,7 @@ pub(super) fn check_verify(
     let span = clause.span;
     push_probe(checker, (slot, found), (every, within), (span, condition));
     let known = value.is_some();
-    let value = value.unwrap_or_else(|| Code::literal(Value::Null, Type::Null, span));
+    let value = value.unwrap_or_else(|| CheckedExpr::literal(Value::Null, Type::Null, span));
     checker.blocks.push(span, NodeKind::Yield(value));
     let closed = checker.close_block();
     checker.names.known.leave_auxiliary(contexts);
@@ -220,8 +220,8 @@ pub(super) fn check_verify(
 fn push_probe(
     checker: &mut PlanChecker<'_>,
     (slot, found): (u32, CheckedBody),
-    (every, within): (Option<Code>, Option<Code>),
-    (span, condition): (Span, Code),
+    (every, within): (Option<CheckedExpr>, Option<CheckedExpr>),
+    (span, condition): (Span, CheckedExpr),
 ) {
     let StepKind::Call(call) = &found.kind else {
         return;
@@ -241,9 +241,9 @@ fn push_probe(
 }
 
 /// Adds a check of `verify` that does not poll.
-fn push_check(checker: &mut PlanChecker<'_>, span: Span, condition: Code) {
+fn push_check(checker: &mut PlanChecker<'_>, span: Span, condition: CheckedExpr) {
     let message = Value::String("the check of `verify` does not hold".into());
-    let message = Box::new(Code::literal(message, Type::String, span));
+    let message = Box::new(CheckedExpr::literal(message, Type::String, span));
     let check = NodeKind::Ensure { condition, message };
     checker.blocks.push(span, check);
 }
@@ -294,7 +294,7 @@ fn undo_retry() -> Retry {
     }
 }
 
-fn duration(length: Duration, span: Span) -> Code {
+fn duration(length: Duration, span: Span) -> CheckedExpr {
     let nanos = i128::try_from(length.as_nanos()).unwrap_or(i128::MAX);
-    Code::literal(Value::Duration(nanos), Type::Duration, span)
+    CheckedExpr::literal(Value::Duration(nanos), Type::Duration, span)
 }

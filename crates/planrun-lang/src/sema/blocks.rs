@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::expr::Code;
+use super::expr::CheckedExpr;
 use super::knowledge::Mark;
 use super::plan::{After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, NodeKind, Parallel};
 use crate::source::Span;
@@ -115,7 +115,7 @@ impl Blocks {
     }
 
     /// Records a value that the innermost block yields, converted to the block's result type if it fits.
-    pub fn yielded(&mut self, code: Code) -> Code {
+    pub fn yielded(&mut self, code: CheckedExpr) -> CheckedExpr {
         let Some(block) = self.innermost_mut() else {
             return code;
         };

@@ -8,7 +8,7 @@ use super::callee::{Callee, Written, find_callee, written_call};
 use super::checker::PlanChecker;
 use super::contract::{CallArguments, check_contract};
 use super::contradiction::contradiction;
-use super::expr::{Code, Expectation};
+use super::expr::{CheckedExpr, Expectation};
 use super::finding::{listed, unknown_near};
 use super::plan::{Call, Footprint, OrderClass, StepKind, Target, Touch};
 use super::widened::without_literals;
@@ -129,8 +129,8 @@ fn check_arguments(
     checker: &mut PlanChecker<'_>,
     written: &Written<'_>,
     callee: &Callee<'_>,
-) -> Vec<(Arc<str>, Code)> {
-    let mut outcome: Vec<(Arc<str>, Code)> = Vec::with_capacity(written.arguments.len());
+) -> Vec<(Arc<str>, CheckedExpr)> {
+    let mut outcome: Vec<(Arc<str>, CheckedExpr)> = Vec::with_capacity(written.arguments.len());
     for (index, argument) in written.arguments.iter().enumerate() {
         let Some(name) = &argument.name else {
             check_positional(
@@ -205,7 +205,7 @@ fn check_argument(
     argument: &ast::Argument,
     parameter: &Parameter,
     callee: &Callee<'_>,
-) -> Code {
+) -> CheckedExpr {
     let what = format_args!("the argument `{}` of `{}`", parameter.name, callee.path);
     if let Some(reason) = parameter
         .schema
@@ -371,7 +371,7 @@ fn report_missing(checker: &mut PlanChecker<'_>, written: &Written<'_>, callee: 
 }
 
 /// Returns the possible values of an expression if it is a constant or its type lists them.
-fn choices(code: &Code) -> Option<Vec<Value>> {
+fn choices(code: &CheckedExpr) -> Option<Vec<Value>> {
     if let Some(constant) = code.constant() {
         return Some(vec![constant.clone()]);
     }
@@ -417,7 +417,7 @@ fn missing_arguments(
 }
 
 /// Returns the type of the argument that the tool returns unchanged.
-fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Type> {
+fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, CheckedExpr)]) -> Option<Type> {
     let Target::Tool(signature) = &callee.target else {
         return None;
     };
@@ -429,7 +429,7 @@ fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Typ
 }
 
 /// Returns the footprint of this call: constant arguments can determine the effect class and the touched resource.
-fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Footprint {
+fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, CheckedExpr)]) -> Footprint {
     let Target::Tool(signature) = &callee.target else {
         return callee.does.clone();
     };
@@ -457,7 +457,7 @@ fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Footprint {
 }
 
 /// Returns the state that a call touches: its namespace, or the resource in it that constant arguments name.
-fn touch(signature: &Signature, effect: Effect, arguments: &[(Arc<str>, Code)]) -> Touch {
+fn touch(signature: &Signature, effect: Effect, arguments: &[(Arc<str>, CheckedExpr)]) -> Touch {
     let constant = |name: &str| {
         let code = arguments
             .iter()

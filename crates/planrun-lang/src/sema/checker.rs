@@ -10,7 +10,7 @@ use super::blocks::{BlockKind, Blocks, GuardMark, OpenBlock};
 use super::callable::Callees;
 use super::candidates::Candidates;
 use super::context::Contexts;
-use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
+use super::expr::{CheckedExpr, Checker, Expectation, ReadKind, atoms, negated_atoms};
 use super::form_to_argument::annotate_forms;
 use super::names::{Collision, Names, NewName};
 use super::own_plans::OwnPlans;
@@ -90,7 +90,7 @@ impl<'a> PlanChecker<'a> {
     }
 
     /// Checks an expression of any type.
-    pub(super) fn value(&mut self, expression: &ast::Expr) -> Code {
+    pub(super) fn value(&mut self, expression: &ast::Expr) -> CheckedExpr {
         let before = self.diagnostics.len();
         let code = self.expressions().check(expression);
         self.note_reads(before, expression, &code);
@@ -103,7 +103,7 @@ impl<'a> PlanChecker<'a> {
         expression: &ast::Expr,
         ty: &Type,
         expectation: Expectation<'_>,
-    ) -> Code {
+    ) -> CheckedExpr {
         let before = self.diagnostics.len();
         let code = self
             .expressions()
@@ -120,7 +120,7 @@ impl<'a> PlanChecker<'a> {
     }
 
     /// Checks an expression of type string.
-    pub(super) fn text(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
+    pub(super) fn text(&mut self, expression: &ast::Expr, what: &str) -> super::expr::CheckedExpr {
         self.value_of(expression, &Type::String, Expectation::of(&what))
     }
 
@@ -133,7 +133,7 @@ impl<'a> PlanChecker<'a> {
     }
 
     /// Checks a condition.
-    pub(super) fn condition(&mut self, expression: &ast::Expr) -> Code {
+    pub(super) fn condition(&mut self, expression: &ast::Expr) -> CheckedExpr {
         let before = self.diagnostics.len();
         let code = self.expressions().check_condition(expression);
         self.note_reads(before, expression, &code);
@@ -142,7 +142,7 @@ impl<'a> PlanChecker<'a> {
 
     /// Records the names that an expression reads. If the expression has errors, every name in it counts as read, so
     /// that none is also reported as unused.
-    fn note_reads(&mut self, before: usize, expression: &ast::Expr, code: &Code) {
+    fn note_reads(&mut self, before: usize, expression: &ast::Expr, code: &CheckedExpr) {
         if self.diagnostics.len() > before {
             self.note_names(expression);
         }

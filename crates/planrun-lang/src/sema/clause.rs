@@ -3,7 +3,7 @@
 use super::auxiliary::{check_verify, refused_in_undo};
 use super::body::CheckedBody;
 use super::checker::PlanChecker;
-use super::expr::Code;
+use super::expr::CheckedExpr;
 use super::plan::{After, Clauses, Confirm, StepKind, Until, Verify};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
@@ -185,7 +185,7 @@ pub(super) fn check_until(
     checker: &mut PlanChecker<'_>,
     span: Span,
     condition: &ast::Expr,
-    every: Code,
+    every: CheckedExpr,
     body: &CheckedBody,
 ) -> Box<Until> {
     let condition = checker.condition(condition);
@@ -233,7 +233,7 @@ pub(super) fn role_and_expiry(
     checker: &mut PlanChecker<'_>,
     by: Option<&ast::Expr>,
     expires: Option<&ast::Expr>,
-) -> (Option<Code>, Option<Code>) {
+) -> (Option<CheckedExpr>, Option<CheckedExpr>) {
     let by = by.map(|by| checker.text(by, "the role in `by`"));
     (
         by,
@@ -293,7 +293,7 @@ pub(super) fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outc
             );
         checker.report(diagnostic);
     }
-    let constant = |code: &Option<Code>| match code.as_ref()?.constant()? {
+    let constant = |code: &Option<CheckedExpr>| match code.as_ref()?.constant()? {
         crate::value::Value::Duration(nanos) => Some(*nanos),
         _ => None,
     };

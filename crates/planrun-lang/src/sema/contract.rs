@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::checker::PlanChecker;
-use super::expr::{Code, MapKey, Node, Op};
+use super::expr::{CheckedExpr, MapKey, Node, Op};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::types::{Known, KnownField, Signature, Type, Verdict, Violation, encode, placed_field};
@@ -12,7 +12,7 @@ use crate::value::{Key, Value};
 /// The arguments of a call of a tool.
 pub struct CallArguments<'a> {
     pub signature: &'a Signature,
-    pub arguments: &'a [(Arc<str>, Code)],
+    pub arguments: &'a [(Arc<str>, CheckedExpr)],
     /// Span to report what concerns no single argument.
     pub span: Span,
 }
@@ -56,7 +56,10 @@ impl CallArguments<'_> {
     /// # Errors
     ///
     /// Returns the violation if the value breaks the contract in every run.
-    pub fn judge(&self, value: &mut dyn FnMut(&Code) -> Option<Value>) -> Result<bool, Broken> {
+    pub fn judge(
+        &self,
+        value: &mut dyn FnMut(&CheckedExpr) -> Option<Value>,
+    ) -> Result<bool, Broken> {
         let Some(contract) = &self.signature.input_schema else {
             return Ok(true);
         };
@@ -100,7 +103,7 @@ impl CallArguments<'_> {
     }
 
     /// Returns what is known of all arguments as the tool receives them.
-    fn known(&self, value: &mut dyn FnMut(&Code) -> Option<Value>) -> Known {
+    fn known(&self, value: &mut dyn FnMut(&CheckedExpr) -> Option<Value>) -> Known {
         let signature = self.signature;
         let mut fields: Vec<KnownField> = Vec::with_capacity(self.arguments.len());
         for (name, code) in self.arguments {

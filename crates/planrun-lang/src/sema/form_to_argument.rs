@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::expr::{Code, LinkOp, Op, ReadKind};
+use super::expr::{CheckedExpr, LinkOp, Op, ReadKind};
 use super::plan::{
     Block, Call, Input, InputField, Node, NodeId, NodeKind, PassedArgument, Plan, PlanParameter,
     Step, StepKind, Target,
@@ -296,7 +296,7 @@ impl ReadFinder<'_> {
     }
 
     /// Returns the name of the watched value that an expression consists of.
-    fn name(&self, code: &Code, up: u16) -> Option<Arc<str>> {
+    fn name(&self, code: &CheckedExpr, up: u16) -> Option<Arc<str>> {
         match (self.watched, &code.root.op) {
             (WatchedSlots::Form(slot), Op::Path { base, links }) => {
                 let ([link], Op::Place(place)) = (links.as_slice(), &base.op) else {

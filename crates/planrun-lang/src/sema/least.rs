@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::checker::PlanChecker;
-use super::expr::{Code, Expectation};
+use super::expr::{CheckedExpr, Expectation};
 use crate::diag::codes;
 use crate::syntax::ast;
 use crate::types::Type;
@@ -12,7 +12,7 @@ use crate::value::Value;
 
 impl PlanChecker<'_> {
     /// Checks a wait: a duration of zero or more.
-    pub(super) fn wait_duration(&mut self, expression: &ast::Expr, what: &str) -> Code {
+    pub(super) fn wait_duration(&mut self, expression: &ast::Expr, what: &str) -> CheckedExpr {
         let code = self.value_of(expression, &Type::Duration, Expectation::of(&what));
         if let Some(Value::Duration(nanos)) = code.constant()
             && *nanos < 0
@@ -24,7 +24,7 @@ impl PlanChecker<'_> {
     }
 
     /// Checks a time limit or an interval: a duration above zero.
-    pub(super) fn time_limit(&mut self, expression: &ast::Expr, what: &str) -> Code {
+    pub(super) fn time_limit(&mut self, expression: &ast::Expr, what: &str) -> CheckedExpr {
         let code = self.value_of(expression, &Type::Duration, Expectation::of(&what));
         if let Some(Value::Duration(nanos)) = code.constant()
             && *nanos <= 0
@@ -36,7 +36,12 @@ impl PlanChecker<'_> {
     }
 
     /// Checks an integer of at least `least`.
-    pub(super) fn count_from(&mut self, least: i64, expression: &ast::Expr, what: &str) -> Code {
+    pub(super) fn count_from(
+        &mut self,
+        least: i64,
+        expression: &ast::Expr,
+        what: &str,
+    ) -> CheckedExpr {
         let code = self.value_of(expression, &Type::Int, Expectation::of(&what));
         if let Some(Value::Int(count)) = code.constant()
             && *count < least

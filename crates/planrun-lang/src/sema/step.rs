@@ -14,7 +14,7 @@ use super::clause::{
     Subject, after_steps, check_applicable, check_bounds, check_clause, check_until,
     check_verify_of, places, reads_own_value,
 };
-use super::expr::Code;
+use super::expr::CheckedExpr;
 use super::plan::{Clauses, Each, NodeKind, OrderClass, Repeat, Step, StepKind, Target, Undo};
 use super::scope::NameKind;
 use super::step_path::refuse_same_paths;
@@ -96,7 +96,7 @@ fn check_clauses_before(
     step: &ast::Step,
     body: &CheckedBody,
     outcome: &mut Clauses,
-) -> Option<Code> {
+) -> Option<CheckedExpr> {
     let subject = Subject::of(&step.body, body);
     let mut pause = None;
     for clause in &step.clauses {
@@ -115,7 +115,7 @@ fn check_clauses_after(
     checker: &mut PlanChecker<'_>,
     step: &ast::Step,
     body: &CheckedBody,
-    mut every: Option<Code>,
+    mut every: Option<CheckedExpr>,
     outcome: &mut Clauses,
 ) {
     let subject = Subject::of(&step.body, body);
@@ -271,7 +271,7 @@ fn check_each(checker: &mut PlanChecker<'_>, body: &ast::StepBody) -> CheckedBod
 }
 
 /// Returns the type of an element of the list that `each` iterates over.
-fn element_type(checker: &mut PlanChecker<'_>, list: &Code, span: Span) -> Type {
+fn element_type(checker: &mut PlanChecker<'_>, list: &CheckedExpr, span: Span) -> Type {
     let elements = list.ty.members().iter().map(|member| match member {
         Type::List(element) => Some((**element).clone()),
         _ => None,

@@ -10,7 +10,7 @@ use super::context::Contexts;
 use super::context_facts::is_word;
 use super::event::check_event;
 use super::event_value::event_value_type;
-use super::expr::{Code, Expectation};
+use super::expr::{CheckedExpr, Expectation};
 use super::finding::{duplicate_name, unknown};
 use super::knowledge::{Mark, OuterKnown};
 use super::names::NewName;
@@ -138,7 +138,11 @@ pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statemen
     checker.names.known.change_context(&task.text);
 }
 
-fn check_set_context(checker: &mut PlanChecker<'_>, context: &ast::Expr, task: &ast::Name) -> Code {
+fn check_set_context(
+    checker: &mut PlanChecker<'_>,
+    context: &ast::Expr,
+    task: &ast::Name,
+) -> CheckedExpr {
     let declared = checker
         .task_named(&task.text)
         .and_then(|id| checker.tasks.get(id.0 as usize));
@@ -153,7 +157,7 @@ fn note_context(
     checker: &mut PlanChecker<'_>,
     span: Span,
     id: TaskId,
-    context: Option<&Code>,
+    context: Option<&CheckedExpr>,
     guarded: bool,
 ) {
     let Some(task) = checker.tasks.get(id.0 as usize) else {

@@ -8,7 +8,7 @@ use super::callee::find_agent;
 use super::checker::PlanChecker;
 use super::event::check_event;
 use super::event_value::event_value_type;
-use super::expr::{Code, Expectation};
+use super::expr::{CheckedExpr, Expectation};
 use super::finding::unknown;
 use super::plan::{Call, Footprint, Input, InputField, OrderClass, StepKind, Target, Wait};
 use crate::diag::{Diagnostic, codes};
@@ -149,8 +149,8 @@ fn check_prompted(
 /// Creates the call that `verify: agents` makes, with this prompt and this data.
 pub(super) fn read_only_ask(
     agent: Arc<str>,
-    prompt: Code,
-    data: Code,
+    prompt: CheckedExpr,
+    data: CheckedExpr,
     returns: Type,
 ) -> CheckedBody {
     let called = Signature {
@@ -167,7 +167,7 @@ fn prompted(
     span: Span,
     called: Signature,
     parameters: &[(&str, Type, bool)],
-    arguments: Vec<(Arc<str>, Code)>,
+    arguments: Vec<(Arc<str>, CheckedExpr)>,
     returns: Type,
 ) -> CheckedBody {
     let (effect, order) = (called.effect, OrderClass::of(called.effect));
@@ -213,7 +213,7 @@ fn check_prompt(
     what: &str,
     parameters: &[(&str, Type, bool)],
     written: &[ast::Argument],
-) -> Option<Vec<(Arc<str>, Code)>> {
+) -> Option<Vec<(Arc<str>, CheckedExpr)>> {
     let named = || {
         parameters
             .iter()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use planrun_lang::eval::{self, Evaluated, Knowledge};
 use planrun_lang::permission::Permissions;
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{BlockId, Place, Plan};
 use planrun_lang::value::Value;
 
@@ -75,7 +75,7 @@ impl Knowledge for Names<'_> {
 }
 
 /// Evaluates an expression in a frame, as far as possible.
-pub(super) fn evaluate(frames: &[Frame], frame: usize, code: &Code) -> Evaluated {
+pub(super) fn evaluate(frames: &[Frame], frame: usize, code: &CheckedExpr) -> Evaluated {
     eval::evaluate_partially(code, &Names { frames, frame })
 }
 
@@ -83,7 +83,7 @@ pub(super) fn evaluate(frames: &[Frame], frame: usize, code: &Code) -> Evaluated
 pub(super) fn unknown(
     frames: &[Frame],
     frame: usize,
-    code: &Code,
+    code: &CheckedExpr,
     text: Option<String>,
 ) -> Unknown {
     let names = Names { frames, frame };

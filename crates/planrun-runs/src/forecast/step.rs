@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::call::sensitive_arguments;
 use planrun_lang::secrets::{Redactor, redact_paths};
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::expr::Matcher;
 use planrun_lang::sema::{BlockId, Call, Each, Input, Node, Repeat, Step, StepKind, Target, Wait};
 use planrun_lang::types::{Signature, Type};
@@ -79,7 +79,7 @@ impl Walk<'_> {
     fn arms(
         &mut self,
         frame: usize,
-        (subject, arms): (&Code, &[(Matcher, BlockId)]),
+        (subject, arms): (&CheckedExpr, &[(Matcher, BlockId)]),
         path: &str,
         runs: Runs,
     ) -> Option<Value> {
@@ -241,7 +241,7 @@ impl Walk<'_> {
     }
 
     /// Lists the value that a step which holds others, or waits, begins with.
-    fn list_value(&mut self, frame: usize, name: &str, code: &Code, item: &mut Item) {
+    fn list_value(&mut self, frame: usize, name: &str, code: &CheckedExpr, item: &mut Item) {
         match self.known(frame, code) {
             Known::Value { value } => drop(item.arguments.insert(name.to_owned(), value.to_json())),
             Known::Unknown { unknown } => drop(item.unknown.insert(name.to_owned(), unknown)),
@@ -261,11 +261,11 @@ impl Walk<'_> {
     fn question(
         &self,
         frame: usize,
-        text: &Code,
-        by: Option<&Code>,
-        expires: Option<&Code>,
+        text: &CheckedExpr,
+        by: Option<&CheckedExpr>,
+        expires: Option<&CheckedExpr>,
     ) -> Gate {
-        let known = |code: &Code| self.known(frame, code);
+        let known = |code: &CheckedExpr| self.known(frame, code);
         Gate {
             text: known(text),
             by: by.map(known),
@@ -273,7 +273,7 @@ impl Walk<'_> {
         }
     }
 
-    fn known(&self, frame: usize, code: &Code) -> Known {
+    fn known(&self, frame: usize, code: &CheckedExpr) -> Known {
         match self.value(frame, code) {
             Some(value) => Known::Value {
                 value: self.redactor.value(&value).unwrap_or(value),

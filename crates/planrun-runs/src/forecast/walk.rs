@@ -7,7 +7,7 @@ use planrun_lang::bounds::Bounds;
 use planrun_lang::eval::Evaluated;
 use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{BlockId, Listener, Node, NodeKind, Plan};
 use planrun_lang::value::Value;
 
@@ -230,7 +230,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn condition(&self, frame: usize, code: &Code, runs: Runs) -> Condition {
+    fn condition(&self, frame: usize, code: &CheckedExpr, runs: Runs) -> Condition {
         match (runs, evaluate(&self.frames, frame, code)) {
             (Runs::No, _) => Condition::Untaken,
             (Runs::Yes, Evaluated::Value(Value::Bool(true))) => Condition::True,
@@ -239,7 +239,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn reply(&mut self, frame: usize, code: &Code, runs: Runs) {
+    fn reply(&mut self, frame: usize, code: &CheckedExpr, runs: Runs) {
         let value = self.value(frame, code).filter(|_| runs == Runs::Yes);
         if frame == 0
             && self
@@ -302,7 +302,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the value of an expression, if it is known.
-    pub(super) fn value(&self, frame: usize, code: &Code) -> Option<Value> {
+    pub(super) fn value(&self, frame: usize, code: &CheckedExpr) -> Option<Value> {
         match evaluate(&self.frames, frame, code) {
             Evaluated::Value(value) => Some(value),
             Evaluated::Unknown | Evaluated::Fails(_) => None,
@@ -310,7 +310,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the description of an expression whose value is unknown.
-    pub(super) fn unknown(&self, frame: usize, code: &Code) -> super::Unknown {
+    pub(super) fn unknown(&self, frame: usize, code: &CheckedExpr) -> super::Unknown {
         let own = Arc::ptr_eq(&self.frames[frame].plan, &self.frames[0].plan);
         let text = own.then(|| {
             self.context

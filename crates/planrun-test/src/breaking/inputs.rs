@@ -1,7 +1,7 @@
 //! Inputs: required, optional and removed inputs, their types and their defaults.
 
 use planrun_lang::sema::PlanParameter;
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::source::Span;
 use planrun_lang::types::Type;
 
@@ -73,7 +73,7 @@ fn defaults(changes: &mut Changes<'_>, was: &PlanParameter, is: &PlanParameter) 
     if was.required || is.required {
         return;
     }
-    let text = |side: Side<'_>, code: &Code| {
+    let text = |side: Side<'_>, code: &CheckedExpr| {
         let words = side.source.slice(code.span).split_whitespace();
         words.collect::<Vec<_>>().join(" ")
     };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{
     BlockId, Call, Confirm, Event, EventKind, Input, InputField, Node, NodeKind, Plan, Recover,
     Step, StepKind, Target, Wait,
@@ -374,7 +374,7 @@ fn offered(field: &InputField) -> Option<Type> {
 pub(super) const COMPUTED_ROLE: &str = "a role chosen at run time";
 
 /// Returns the role that may answer; empty for anyone.
-fn role(by: Option<&Code>) -> String {
+fn role(by: Option<&CheckedExpr>) -> String {
     let known = by.map(|by| {
         by.constant()
             .and_then(|role| role.as_str())

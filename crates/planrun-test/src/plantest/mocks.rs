@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use planrun_lang::protocol::Sent;
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::test::{Mock, MockReaction, Reaction as Written, Test};
 use planrun_lang::types::{ErrorClass, Fit, Signature, Validation, encode, fit, without_absent};
 use planrun_lang::value::Value;
@@ -79,7 +79,8 @@ impl Mocks {
                 message,
                 details,
             } => {
-                let value = |code: &Option<Code>| Slots::none().evaluate(code.as_ref()?).ok();
+                let value =
+                    |code: &Option<CheckedExpr>| Slots::none().evaluate(code.as_ref()?).ok();
                 let message = value(message).and_then(|text| text.as_str().map(str::to_owned));
                 let error = failure(class.clone(), message, &call.request.signature);
                 let details = value(details).map_or(Json::Null, |details| details.to_json());
@@ -95,7 +96,7 @@ impl Mocks {
     }
 
     /// Evaluates an expression over the arguments of a call.
-    fn value(mock: &Mock, code: &Code, call: &Call<'_>) -> CallOutcome {
+    fn value(mock: &Mock, code: &CheckedExpr, call: &Call<'_>) -> CallOutcome {
         let parameters = mock
             .signature
             .as_ref()
@@ -196,7 +197,7 @@ fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
         None => value.clone(),
     };
     let argument = |name: &str| call.request.arguments.get(name).unwrap_or(&Value::Null);
-    let equal = |(name, expected): &(Arc<str>, Code)| {
+    let equal = |(name, expected): &(Arc<str>, CheckedExpr)| {
         let expected = Slots::none().evaluate(expected);
         expected.is_ok_and(|expected| sent(name, &expected) == *argument(name))
     };

@@ -154,7 +154,11 @@ fn tasks(played: &Played) -> Value {
     Value::Map(Arc::new(entries.collect::<Map>()))
 }
 
-fn input(case: &Case, name: &str, default: Option<&planrun_lang::sema::expr::Code>) -> Value {
+fn input(
+    case: &Case,
+    name: &str,
+    default: Option<&planrun_lang::sema::expr::CheckedExpr>,
+) -> Value {
     let given = case.inputs.get(name).cloned();
     given
         .or_else(|| Slots::none().evaluate(default?).ok())

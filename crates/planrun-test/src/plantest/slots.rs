@@ -5,7 +5,7 @@ use std::sync::Arc;
 use planrun_lang::eval::{self, Environment, EvalError};
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::Place;
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::source::Span;
 use planrun_lang::value::Value;
 
@@ -30,7 +30,7 @@ impl Slots {
     ///
     /// # Errors
     /// Returns the errors of [`eval::evaluate`], and an error if it reads a slot without a value.
-    pub fn evaluate(&self, code: &Code) -> Result<Value, EvalError> {
+    pub fn evaluate(&self, code: &CheckedExpr) -> Result<Value, EvalError> {
         eval::evaluate(code, self)
     }
 }

@@ -239,7 +239,7 @@ fn sides(
     values: &Slots,
 ) -> Option<(String, String, String)> {
     let (left, right) = part.sides.as_ref()?;
-    let text = |code: &planrun_lang::sema::expr::Code| source.slice(code.span).to_owned();
+    let text = |code: &planrun_lang::sema::expr::CheckedExpr| source.slice(code.span).to_owned();
     let value = |code| {
         values
             .evaluate(code)
@@ -267,7 +267,7 @@ fn sides(
 /// Describes the value of an expression, such as `reply.n is [1]`.
 fn shown(
     source: &SourceFile,
-    code: &planrun_lang::sema::expr::Code,
+    code: &planrun_lang::sema::expr::CheckedExpr,
     values: &Slots,
 ) -> Option<String> {
     let value: Value = values.evaluate(code).ok()?;

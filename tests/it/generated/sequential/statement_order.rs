@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{Block, BlockId, NameKind, Node, NodeKind, Plan, Step, StepKind, Target};
 use planrun_lang::types::Effect;
 
@@ -183,7 +183,7 @@ pub fn data(plan: &Plan, block: &Block, index: usize) -> BTreeSet<usize> {
 
 /// Adds the names of the tasks that a statement reads, including its blocks.
 fn tasks_read(plan: &Plan, node: &Node, names: &mut BTreeSet<Arc<str>>) {
-    let mut add = |code: &Code| {
+    let mut add = |code: &CheckedExpr| {
         let reads = code.reads.iter();
         let tasks = reads.filter(|read| read.binding == NameKind::Task);
         names.extend(tasks.map(|read| read.name.clone()));
@@ -225,7 +225,7 @@ fn in_different_branches(one: &Node, other: &Node) -> bool {
 
 /// Adds the slots of the frame `up` levels outwards that a statement, including its blocks, reads.
 fn reads(plan: &Plan, node: &Node, up: u16, slots: &mut BTreeSet<u32>) {
-    let mut add = |code: &Code, up: u16| {
+    let mut add = |code: &CheckedExpr, up: u16| {
         slots.extend(
             code.reads
                 .iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planrun_lang::eval::EvalError;
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{Confirm, Step, StepKind, Target};
 use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
@@ -322,11 +322,11 @@ pub(in crate::run) fn question_of(
     ctx: &Context,
     at: NodeRef,
     kind: Waiting,
-    text: &Code,
-    by: Option<&Code>,
-    end: Option<&Code>,
+    text: &CheckedExpr,
+    by: Option<&CheckedExpr>,
+    end: Option<&CheckedExpr>,
 ) -> Result<Question, EvalError> {
-    let text_of = |code: &Code| {
+    let text_of = |code: &CheckedExpr| {
         ctx.tree.evaluate(at.0, code).map(|value| {
             value
                 .as_str()

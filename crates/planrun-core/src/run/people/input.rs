@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use planrun_lang::eval::EvalError;
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{Input, InputField, Step};
 use planrun_lang::source::Span;
 use planrun_lang::types::encode;
@@ -47,7 +47,7 @@ fn form(
     ctx: &Context,
     at: NodeRef,
     input: &Input,
-    within: Option<&Code>,
+    within: Option<&CheckedExpr>,
 ) -> Result<Question, EvalError> {
     let mut question = question_of(
         ctx,
@@ -60,7 +60,7 @@ fn form(
     let mut values = Map::new();
     for field in &input.fields {
         let asked = form_field(ctx, at, field)?;
-        let value = |code: &Option<Code>| {
+        let value = |code: &Option<CheckedExpr>| {
             let value = code
                 .as_ref()
                 .map(|code| ctx.tree.evaluate(at.0, code))

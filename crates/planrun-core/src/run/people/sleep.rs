@@ -2,7 +2,7 @@
 
 use planrun_lang::builtins::FailureKind;
 use planrun_lang::eval::EvalError;
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::value::Value;
 
 use super::People;
@@ -13,7 +13,12 @@ use crate::run::frame::NodeRef;
 
 impl People {
     /// Waits until a time. A time that has passed completes the step at once.
-    pub(in crate::run) fn start_sleep(&mut self, ctx: &mut Context, at: NodeRef, code: &Code) {
+    pub(in crate::run) fn start_sleep(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        code: &CheckedExpr,
+    ) {
         let path = ctx.tree.own_path(at);
         if let Some(until) = ctx.outbox.recording.slept_until(&path) {
             return self.wait(ctx, at, path, None, Some(until));
@@ -39,7 +44,7 @@ impl People {
     }
 }
 
-fn moment(ctx: &Context, at: NodeRef, code: &Code, now: i128) -> Result<i128, EvalError> {
+fn moment(ctx: &Context, at: NodeRef, code: &CheckedExpr, now: i128) -> Result<i128, EvalError> {
     match ctx.tree.evaluate(at.0, code)? {
         Value::Duration(nanos) => Ok(now + nanos.max(0)),
         Value::Timestamp(until) => Ok(until),

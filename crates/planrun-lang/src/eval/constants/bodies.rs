@@ -5,7 +5,7 @@ use super::failure::{BlockFailure, ConstantFailure};
 use super::names::Site;
 use crate::eval::EvalError;
 use crate::eval::known::{Evaluated, Folding};
-use crate::sema::expr::Code;
+use crate::sema::expr::CheckedExpr;
 use crate::sema::{BlockId, Each, Node, NodeId, NodeKind, Repeat, Step, StepKind};
 use crate::source::Span;
 use crate::value::{Value, counted};
@@ -270,7 +270,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Evaluates an expression as a whole.
-    pub(super) fn whole(&mut self, site: Site<'_>, code: &Code) -> Evaluated {
+    pub(super) fn whole(&mut self, site: Site<'_>, code: &CheckedExpr) -> Evaluated {
         if let Some(constant) = code.constant() {
             return Evaluated::Value(constant.clone());
         }

@@ -7,7 +7,7 @@ use super::failure::{BlockFailure, Cause};
 use super::names::Site;
 use crate::builtins::refused_argument;
 use crate::eval::EvalError;
-use crate::sema::expr::Code;
+use crate::sema::expr::CheckedExpr;
 use crate::sema::{Call, CallArguments, InputField, Node, StepKind, Target};
 use crate::types::{BUILT_IN, Signature};
 use crate::value::Value;
@@ -16,7 +16,7 @@ use crate::value::Value;
 const MAX_VALUE_CHARACTERS: usize = 60;
 
 /// Evaluates an expression of a node at its site.
-pub(super) type Evaluate<'a> = fn(&mut Walk<'a>, Site<'_>, &'a Code) -> Option<Value>;
+pub(super) type Evaluate<'a> = fn(&mut Walk<'a>, Site<'_>, &'a CheckedExpr) -> Option<Value>;
 
 impl<'a> Walk<'a> {
     /// Returns why the call or the form of a node is refused.
@@ -112,7 +112,7 @@ fn refused_field<'a>(
     value: Evaluate<'a>,
 ) -> Option<BlockFailure> {
     let options = field.options.as_ref().filter(|_| field.must_be_given());
-    let mut is_empty = |options: &'a Code| {
+    let mut is_empty = |options: &'a CheckedExpr| {
         let known = value(walk, site, options);
         known.is_some_and(|known| known.as_list().is_some_and(<[_]>::is_empty))
     };
@@ -126,7 +126,7 @@ fn refused_field<'a>(
 }
 
 /// Returns why an argument to which a field is passed does not accept one of its values.
-fn broken_field(field: &InputField, code: &Code, value: &Value) -> Option<BlockFailure> {
+fn broken_field(field: &InputField, code: &CheckedExpr, value: &Value) -> Option<BlockFailure> {
     let options = field.options.as_ref();
     let is_options = options.is_some_and(|options| std::ptr::eq(options, code));
     let values = if is_options {

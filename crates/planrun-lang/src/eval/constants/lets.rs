@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashSet};
 
-use crate::sema::expr::Code;
+use crate::sema::expr::CheckedExpr;
 use crate::sema::{BlockId, Nesting, NodeKind, Plan};
 
 /// A name, by the block that defines it and its slot there.
@@ -15,7 +15,7 @@ pub(super) fn read(plan: &Plan) -> HashSet<Slot> {
     let mut open = Vec::new();
     for (block, _, node) in plan.sites() {
         let mut reads = Vec::new();
-        let mut add = |from: BlockId, code: &Code| {
+        let mut add = |from: BlockId, code: &CheckedExpr| {
             let places = code.reads.iter().map(|read| read.place);
             let frames = places.filter_map(|place| Some((nesting.frame(from, place)?, place.slot)));
             reads.extend(frames);

@@ -17,7 +17,7 @@ pub use self::failure::{Cause, ConstantFailure};
 use self::names::{Names, Site};
 use super::known::{Folding, Knowledge};
 use super::{AlwaysFails, EvalError};
-use crate::sema::expr::Code;
+use crate::sema::expr::CheckedExpr;
 use crate::sema::{Block, BlockId, Each, Node, NodeId, NodeKind, Place, Plan, Repeat, StepKind};
 use crate::types::Type;
 use crate::value::{Value, counted};
@@ -26,7 +26,7 @@ use crate::value::{Value, counted};
 #[derive(Debug)]
 pub struct Constants {
     /// By the address of the expression; expressions that are constants already are left out.
-    values: HashMap<*const Code, Value>,
+    values: HashMap<*const CheckedExpr, Value>,
     failures: Vec<ConstantFailure>,
 }
 
@@ -66,7 +66,7 @@ impl Constants {
 
     /// Returns what always fails in expressions that have no known names around them.
     pub fn failures_in<'a>(
-        codes: impl IntoIterator<Item = &'a Code>,
+        codes: impl IntoIterator<Item = &'a CheckedExpr>,
         work: u64,
     ) -> Vec<ConstantFailure> {
         let mut folding = Folding::new(&Nothing, work);
@@ -81,7 +81,7 @@ impl Constants {
 
     /// Returns the value of an expression of the plan if it is known.
     #[must_use]
-    pub fn value<'a>(&'a self, code: &'a Code) -> Option<&'a Value> {
+    pub fn value<'a>(&'a self, code: &'a CheckedExpr) -> Option<&'a Value> {
         code.constant()
             .or_else(|| self.values.get(&std::ptr::from_ref(code)))
     }
@@ -312,7 +312,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Evaluates the keys of all elements, which must be different.
-    fn keys(&mut self, body: BlockId, list: &[Value], by: &Code) {
+    fn keys(&mut self, body: BlockId, list: &[Value], by: &CheckedExpr) {
         let mut labels = BTreeSet::new();
         for (element, index) in list.iter().zip(0..) {
             self.names.bind(body, 0, element.clone());
@@ -336,7 +336,7 @@ impl<'a> Walk<'a> {
         if let Some(initial) = self.found.value(&repeat.initial).cloned() {
             self.loops.push(KnownLoop::Repeat(repeat, initial));
         }
-        let is_zero = |max: &&Code| self.found.value(max).and_then(Value::as_int) == Some(0);
+        let is_zero = |max: &&CheckedExpr| self.found.value(max).and_then(Value::as_int) == Some(0);
         let zero = repeat.max.as_ref().filter(is_zero);
         let mut report = |message: String, span| {
             let error = EvalError::plain(message, span);
@@ -374,7 +374,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Folds an expression and records its value and failures.
-    fn fold(&mut self, site: Site<'_>, code: &'a Code) {
+    fn fold(&mut self, site: Site<'_>, code: &'a CheckedExpr) {
         if code.constant().is_some() {
             return;
         }
@@ -384,7 +384,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the value of an expression at a site, and records the failures in it.
-    fn value(&mut self, site: Site<'_>, code: &Code) -> Option<Value> {
+    fn value(&mut self, site: Site<'_>, code: &CheckedExpr) -> Option<Value> {
         let known = self.names.at(site);
         let mut folding = Folding::new(&known, self.work);
         let value = folding.fold(code);

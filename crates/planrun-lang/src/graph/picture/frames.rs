@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Open, Picture, Words};
 use crate::graph::draw::NodeKind as Shape;
-use crate::sema::expr::Code;
+use crate::sema::expr::CheckedExpr;
 use crate::sema::{Block, GuardAtom, NodeId, NodeKind};
 
 /// The construct that opens a frame.
@@ -72,7 +72,7 @@ impl<'a> Branches<'a> {
     }
 
     /// Returns the condition of a statement's own `when`.
-    pub fn own_condition(&self, index: usize) -> Option<&'a Code> {
+    pub fn own_condition(&self, index: usize) -> Option<&'a CheckedExpr> {
         match &self.block.nodes.get(self.own_condition_node(index)?)?.kind {
             NodeKind::Condition(code) => Some(code),
             _ => None,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::graph::draw::NodeKind as Shape;
-use crate::sema::expr::{Code, Matcher};
+use crate::sema::expr::{CheckedExpr, Matcher};
 use crate::sema::{
     Block, BlockId, Call, Listener, Node, NodeKind, OnFailure, Plan, Recover, Step, StepKind,
     Target, Verify, Wait,
@@ -33,7 +33,7 @@ impl Words<'_> {
         }
     }
 
-    pub fn code(self, code: &Code) -> String {
+    pub fn code(self, code: &CheckedExpr) -> String {
         self.written(code.span)
     }
 
@@ -100,7 +100,7 @@ impl Words<'_> {
     }
 
     /// Returns the clauses of a statement, one per entry.
-    pub fn marks(self, block: &Block, node: &Node, when: Option<&Code>) -> Vec<String> {
+    pub fn marks(self, block: &Block, node: &Node, when: Option<&CheckedExpr>) -> Vec<String> {
         let mut marks: Vec<String> = when
             .map(|when| format!("when {}", self.code(when)))
             .into_iter()

@@ -3,7 +3,7 @@
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
 use crate::protocol::StepState;
-use crate::sema::expr::{Code, Op, StateTest};
+use crate::sema::expr::{CheckedExpr, Op, StateTest};
 use crate::sema::{BlockId, Node, NodeKind, Place, Step};
 use crate::source::Span;
 use crate::value::Value;
@@ -98,12 +98,16 @@ fn never(span: Span, state: StepState) -> Diagnostic {
         .help("test for `completed`, `failed` or `skipped`, or watch the step with a listener: only listeners see the states in between")
 }
 
-fn of(subject: &Subject<'_>, code: &Code, only: Option<bool>) -> Option<Diagnostic> {
+fn of(subject: &Subject<'_>, code: &CheckedExpr, only: Option<bool>) -> Option<Diagnostic> {
     constant(subject, code, only).map(|(finding, _)| finding)
 }
 
 /// Returns a diagnostic for a condition with a known value, and that value; with `only`, just for that value.
-fn constant(subject: &Subject<'_>, code: &Code, only: Option<bool>) -> Option<(Diagnostic, bool)> {
+fn constant(
+    subject: &Subject<'_>,
+    code: &CheckedExpr,
+    only: Option<bool>,
+) -> Option<(Diagnostic, bool)> {
     let Some(Value::Bool(holds)) = subject.known(code) else {
         return None;
     };
@@ -122,7 +126,7 @@ fn constant(subject: &Subject<'_>, code: &Code, only: Option<bool>) -> Option<(D
 }
 
 /// Returns the `when` clause of a step that contains the condition.
-fn guarded(nodes: &[Node], condition: &Code) -> Option<Span> {
+fn guarded(nodes: &[Node], condition: &CheckedExpr) -> Option<Span> {
     let mut clauses = nodes
         .iter()
         .filter_map(Node::step)

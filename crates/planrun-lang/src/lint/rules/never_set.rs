@@ -36,7 +36,7 @@ fn is_read(subject: &Subject<'_>, id: TaskId) -> bool {
     let task = subject.plan.task(id);
     let mut read = false;
     for node in subject.plan.nodes() {
-        let mut code = |code: &crate::sema::expr::Code| {
+        let mut code = |code: &crate::sema::expr::CheckedExpr| {
             read |= code
                 .reads
                 .iter()

@@ -9,7 +9,7 @@ use crate::diag::{Diagnostic, codes};
 use crate::lint::passed::{Places, PlanCall, Sinks, Visit, with_called};
 use crate::origin::{FlowContext, Origin, Reached, Source, Traced, flow};
 use crate::secrets::is_secret_name;
-use crate::sema::expr::{self, Code, MapKey, Op};
+use crate::sema::expr::{self, CheckedExpr, MapKey, Op};
 use crate::sema::{BlockId, Call, InputField, Nesting, Node, NodeKind, StepKind, Target};
 use crate::types::{BUILT_IN, Signature};
 use crate::value::{path_in, split_path};
@@ -168,7 +168,7 @@ fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut Leaks<'_, 'a>) {
         leaks(body, &by.root, Exposed::Words(KEY));
     }
     let leaks = &mut |value, place| leaks(block, value, place);
-    let mut words = |code: &'a Code, place| leaks(&code.root, Exposed::Words(place));
+    let mut words = |code: &'a CheckedExpr, place| leaks(&code.root, Exposed::Words(place));
     match &node.kind {
         NodeKind::Reply(code) if block == BlockId(0) => words(code, REPLY),
         NodeKind::Ensure { message, .. } => words(message, "the message of an error"),
@@ -195,7 +195,7 @@ fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut Leaks<'_, 'a>) {
 }
 
 /// Returns what a question shows of a field: its initial value and the choices, unless they are redacted.
-fn shown(field: &InputField) -> impl Iterator<Item = &Code> {
+fn shown(field: &InputField) -> impl Iterator<Item = &CheckedExpr> {
     let is_secret = field.sensitive.iter().any(|path| path.is_empty());
     let shown = field.prefill.iter().chain(&field.options);
     shown.filter(move |_| !is_secret)
@@ -229,7 +229,7 @@ fn arguments<'a>(call: &'a Call, leaks: &mut dyn FnMut(&'a expr::Node, Exposed<'
 }
 
 /// Returns the `by` of an `each`, with the block in which it is evaluated.
-fn key(node: &Node) -> Option<(BlockId, &Code)> {
+fn key(node: &Node) -> Option<(BlockId, &CheckedExpr)> {
     match &node.step()?.kind {
         StepKind::Each(each) => Some((each.body, each.by.as_ref()?)),
         _ => None,

@@ -3,7 +3,7 @@
 use super::Subject;
 use super::subject::StepSite;
 use crate::diag::{Diagnostic, Edit, codes};
-use crate::sema::expr::{Code, Link, LinkOp, Node, Op, Operator, Piece};
+use crate::sema::expr::{CheckedExpr, Link, LinkOp, Node, Op, Operator, Piece};
 use crate::sema::{NodeKind, Place, StepKind};
 use crate::types::{FieldLookup, Type, field};
 
@@ -48,7 +48,12 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// Reports a command that runs a string as code, such as `["sh", "-c", "… ${value} …"]`.
-fn program(subject: &Subject<'_>, site: &StepSite<'_>, argv: &Code, found: &mut Vec<Diagnostic>) {
+fn program(
+    subject: &Subject<'_>,
+    site: &StepSite<'_>,
+    argv: &CheckedExpr,
+    found: &mut Vec<Diagnostic>,
+) {
     let Op::List(words) = &argv.root.op else {
         return;
     };

@@ -5,13 +5,13 @@ use foldhash::HashSet;
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
-use crate::sema::expr::{Code, Link, Node, Unchecked};
+use crate::sema::expr::{CheckedExpr, Link, Node, Unchecked};
 use crate::source::Span;
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let mut reported = HashSet::default();
     for node in subject.plan.nodes() {
-        let mut check = |code: &Code| {
+        let mut check = |code: &CheckedExpr| {
             if subject.known(code).is_none() {
                 code.root.paths(&mut |base, links| {
                     found.extend(of_path(subject, base, links, &mut reported));

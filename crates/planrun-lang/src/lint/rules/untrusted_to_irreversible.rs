@@ -10,7 +10,7 @@ use crate::lint::passed::{Places, PlanCall, Sinks, Visit, with_called};
 use crate::origin::{
     InputPart, Origin, Origins, Passed, Reached, Traced, gives_free_text, is_free_text,
 };
-use crate::sema::expr::{Code, Link, LinkOp, Node, Op, Operator};
+use crate::sema::expr::{CheckedExpr, Link, LinkOp, Node, Op, Operator};
 use crate::sema::{BlockId, Nesting, Node as Statement};
 use crate::types::{Effect, Signature};
 
@@ -124,7 +124,7 @@ impl<'a> Places<'a> for Targets<'_, 'a> {
     }
 }
 
-fn is_target(signature: &Signature, name: &str, code: &Code) -> bool {
+fn is_target(signature: &Signature, name: &str, code: &CheckedExpr) -> bool {
     let mut targets = signature.target.iter();
     targets.any(|target| target.split(['.', '[']).next() == Some(name)) && is_free_text(&code.ty)
 }

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
-use crate::sema::expr::{Code, ReadKind};
+use crate::sema::expr::{CheckedExpr, ReadKind};
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
@@ -10,7 +10,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         };
         let Some(slot) = site.node.slot else { continue };
-        let read = |block, code: &Code| {
+        let read = |block, code: &CheckedExpr| {
             let of_value = code
                 .reads
                 .iter()

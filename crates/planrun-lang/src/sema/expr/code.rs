@@ -13,7 +13,7 @@ use crate::value::{Key, Value};
 
 /// One checked expression.
 #[derive(Clone, Debug)]
-pub struct Code {
+pub struct CheckedExpr {
     /// Type of the value; [`Type::Invalid`] if an error has been reported.
     pub ty: Type,
     pub root: Node,
@@ -346,7 +346,7 @@ pub enum Matcher {
     Declared(Arc<Type>, Box<Self>),
 }
 
-impl Code {
+impl CheckedExpr {
     /// Creates the code of a value that is known before the run.
     #[must_use]
     pub fn literal(value: Value, ty: Type, span: Span) -> Self {

@@ -44,8 +44,8 @@ use crate::syntax::ast;
 use crate::types::Type;
 
 pub use code::{
-    Code, Comprehension, Conversion, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator,
-    Piece, Read, ReadKind, StateTest, Unchecked,
+    CheckedExpr, Comprehension, Conversion, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op,
+    Operator, Piece, Read, ReadKind, StateTest, Unchecked,
 };
 pub use narrow::{atoms, negated_atoms};
 pub(super) use narrow::{opposite, path_text, present_path};
@@ -53,7 +53,7 @@ pub use pattern::CheckedPattern;
 
 /// The checker of expressions: checks them against the names around and collects diagnostics.
 ///
-/// Code is produced for erroneous expressions too: a part that cannot be computed fails when it is evaluated.
+/// Erroneous expressions are checked to the end, too: a part that cannot be computed fails when it is evaluated.
 pub struct Checker<'a> {
     /// The names in scope, and the facts about them.
     env: Environment<'a>,
@@ -181,7 +181,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks an expression of any type.
-    pub fn check(&mut self, expression: &ast::Expr) -> Code {
+    pub fn check(&mut self, expression: &ast::Expr) -> CheckedExpr {
         let typed = self.expression(expression);
         self.finish(typed, expression.span)
     }
@@ -193,20 +193,20 @@ impl<'a> Checker<'a> {
         expression: &ast::Expr,
         expected: &Type,
         expectation: Expectation<'_>,
-    ) -> Code {
+    ) -> CheckedExpr {
         let typed = check_expected(self, expression, expected, expectation);
         self.finish(typed, expression.span).placed(expected)
     }
 
     /// Checks a condition: a bool that is neither absent nor unknown.
-    pub fn check_condition(&mut self, expression: &ast::Expr) -> Code {
+    pub fn check_condition(&mut self, expression: &ast::Expr) -> CheckedExpr {
         let typed = check_bool(self, expression);
         self.finish(typed, expression.span)
     }
 
-    fn finish(&mut self, typed: Typed, span: Span) -> Code {
+    fn finish(&mut self, typed: Typed, span: Span) -> CheckedExpr {
         let registers = std::mem::take(&mut self.env.registers);
-        Code {
+        CheckedExpr {
             ty: typed.ty,
             root: typed.node,
             span,

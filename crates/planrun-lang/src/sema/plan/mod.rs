@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::expr::Code;
+use super::expr::CheckedExpr;
 use crate::permission::Grant;
 use crate::source::{SourceFile, Span};
 use crate::types::{ErrorClass, Signature, Type};
@@ -63,7 +63,7 @@ pub struct PlanParameter {
     pub name: Arc<str>,
     pub ty: Type,
     pub required: bool,
-    pub default: Option<Code>,
+    pub default: Option<CheckedExpr>,
     /// Paths in it that must be redacted; the empty path is the whole value.
     pub sensitive: Vec<Arc<str>>,
     /// Arguments of tools to which it is passed unchanged.
@@ -149,18 +149,18 @@ pub struct After {
 #[derive(Debug)]
 pub enum NodeKind {
     /// The condition of an `if` or `when`, evaluated once.
-    Condition(Code),
-    Let(Code),
+    Condition(CheckedExpr),
+    Let(CheckedExpr),
     Step(Step),
     Ensure {
-        condition: Code,
+        condition: CheckedExpr,
         /// Boxed to keep the other kinds in the node list small.
-        message: Box<Code>,
+        message: Box<CheckedExpr>,
     },
     Fail(Failing),
-    Reply(Code),
-    Yield(Code),
-    Next(Code),
+    Reply(CheckedExpr),
+    Yield(CheckedExpr),
+    Next(CheckedExpr),
     /// The declaration of a task; its slot holds the context.
     Task(TaskId),
     Set(Box<Set>),
@@ -171,7 +171,7 @@ pub enum NodeKind {
 #[derive(Debug)]
 pub struct Failing {
     pub class: ErrorClass,
-    pub message: Option<Box<Code>>,
+    pub message: Option<Box<CheckedExpr>>,
 }
 
 impl Plan {
@@ -240,7 +240,7 @@ impl Block {
 
 impl Node {
     /// Visits every expression that is evaluated in the frame of this node, excluding inner blocks.
-    pub fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+    pub fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a CheckedExpr)) {
         match &self.kind {
             NodeKind::Condition(code)
             | NodeKind::Let(code)
@@ -259,7 +259,7 @@ impl Node {
     }
 
     /// Visits every expression that is evaluated in a frame of a block that this node owns, excluding its statements.
-    pub fn inner_codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+    pub fn inner_codes<'a>(&'a self, visit: &mut dyn FnMut(&'a CheckedExpr)) {
         if let Some(listener) = self.listener() {
             listener.when.iter().for_each(visit);
         } else if let Some(Step {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{BlockId, Event, Footprint, OrderClass, Retry, Touch};
-use crate::sema::expr::{Code, Matcher};
+use crate::sema::expr::{CheckedExpr, Matcher};
 use crate::source::Span;
 use crate::types::{Contract, Denied, Effect, ErrorClass, ErrorPattern, Signature, Type};
 
@@ -35,7 +35,7 @@ pub enum StepKind {
     /// The first success wins; branches are named.
     Race(Vec<(Arc<str>, BlockId)>),
     Match {
-        subject: Box<Code>,
+        subject: Box<CheckedExpr>,
         arms: Vec<(Matcher, BlockId)>,
     },
     Input(Box<Input>),
@@ -47,13 +47,13 @@ pub enum StepKind {
 /// Clauses of a step, except its guard, `after` and its `recover` arms.
 #[derive(Debug, Default)]
 pub struct Clauses {
-    pub timeout: Option<Code>,
-    pub within: Option<Code>,
+    pub timeout: Option<CheckedExpr>,
+    pub within: Option<CheckedExpr>,
     pub retry: Option<Retry>,
     pub until: Option<Box<Until>>,
     pub confirm: Option<Box<Confirm>>,
     /// Maximum age of a cached result.
-    pub cache: Option<Code>,
+    pub cache: Option<CheckedExpr>,
     pub verify: Option<Verify>,
     pub agent_check: Option<AgentCheck>,
     pub undo: Option<Undo>,
@@ -75,7 +75,7 @@ pub struct Undo {
 pub struct Call {
     pub span: Span,
     pub target: Target,
-    pub arguments: Vec<(Arc<str>, Code)>,
+    pub arguments: Vec<(Arc<str>, CheckedExpr)>,
     /// Effect class of this call: some tools have a class that depends on a constant argument.
     pub effect: Effect,
     /// Whether the arguments can only be checked against the tool's contract at run time.
@@ -92,14 +92,14 @@ pub enum Target {
 /// `each v[, i] in list max N [parallel P] [by key] [settle]`; the element is slot 0 of the body, the index slot 1.
 #[derive(Debug)]
 pub struct Each {
-    pub list: Code,
-    pub max: Option<Code>,
+    pub list: CheckedExpr,
+    pub max: Option<CheckedExpr>,
     /// Maximum number of elements that run at once.
-    pub parallel: Option<Code>,
+    pub parallel: Option<CheckedExpr>,
     /// Whether its body contains a barrier, so that elements run one after the other without `parallel`.
     pub in_turn: bool,
     /// Evaluated in a frame of the body.
-    pub by: Option<Code>,
+    pub by: Option<CheckedExpr>,
     pub settle: bool,
     pub body: BlockId,
 }
@@ -107,8 +107,8 @@ pub struct Each {
 /// `repeat v = e max N`; the state is slot 0 of the body.
 #[derive(Debug)]
 pub struct Repeat {
-    pub initial: Code,
-    pub max: Option<Code>,
+    pub initial: CheckedExpr,
+    pub max: Option<CheckedExpr>,
     pub body: BlockId,
 }
 
@@ -138,17 +138,17 @@ impl Recover {
 /// `until e every d`; during its evaluation the step's own slot holds the latest result.
 #[derive(Debug)]
 pub struct Until {
-    pub condition: Code,
-    pub every: Code,
+    pub condition: CheckedExpr,
+    pub every: CheckedExpr,
 }
 
 /// `confirm "…" [by "role"] [expires d]`: nothing is sent before an approval.
 #[derive(Debug)]
 pub struct Confirm {
     pub span: Span,
-    pub text: Code,
-    pub by: Option<Code>,
-    pub expires: Option<Code>,
+    pub text: CheckedExpr,
+    pub by: Option<CheckedExpr>,
+    pub expires: Option<CheckedExpr>,
 }
 
 /// `verify CALL [every d within d] as v => CHECK [gives EXPR]`
@@ -178,8 +178,8 @@ pub struct AgentCheck {
 /// `input "…" -> { … } [by "role"] [within d]`; its time limit is in the step's clauses.
 #[derive(Debug)]
 pub struct Input {
-    pub prompt: Code,
-    pub by: Option<Code>,
+    pub prompt: CheckedExpr,
+    pub by: Option<CheckedExpr>,
     pub fields: Vec<InputField>,
 }
 
@@ -192,10 +192,10 @@ pub struct InputField {
     pub label: Option<Arc<str>>,
     pub ty: Type,
     /// Initial value, which may be changed.
-    pub prefill: Option<Code>,
+    pub prefill: Option<CheckedExpr>,
     /// Known value; the field is only asked for if it is null.
-    pub known: Option<Code>,
-    pub options: Option<Code>,
+    pub known: Option<CheckedExpr>,
+    pub options: Option<CheckedExpr>,
     /// Contracts of the arguments to which it is passed.
     pub contracts: Vec<Arc<Contract>>,
     /// Paths in it that must be redacted; the empty path is the whole value.
@@ -210,7 +210,7 @@ impl InputField {
     }
 
     /// Returns the expressions written at the field.
-    pub fn codes(&self) -> impl Iterator<Item = &Code> {
+    pub fn codes(&self) -> impl Iterator<Item = &CheckedExpr> {
         self.prefill.iter().chain(&self.known).chain(&self.options)
     }
 }
@@ -219,9 +219,9 @@ impl InputField {
 #[derive(Debug)]
 pub enum Wait {
     /// `wait 5m`
-    For(Code),
+    For(CheckedExpr),
     /// `wait until t`
-    Until(Code),
+    Until(CheckedExpr),
     /// `wait for EVENT [-> T]`; its value is that of the event, and T is the declared type of signal payloads.
     Event { on: Event, payload: Option<Type> },
 }
@@ -274,19 +274,19 @@ impl Step {
 
     /// Returns the time limit of one attempt.
     #[must_use]
-    pub fn timeout(&self) -> Option<&Code> {
+    pub fn timeout(&self) -> Option<&CheckedExpr> {
         self.clauses.as_ref()?.timeout.as_ref()
     }
 
     /// Returns the time limit of the whole step.
     #[must_use]
-    pub fn within(&self) -> Option<&Code> {
+    pub fn within(&self) -> Option<&CheckedExpr> {
         self.clauses.as_ref()?.within.as_ref()
     }
 
     /// Returns the maximum age of a cached result that may replace the call.
     #[must_use]
-    pub fn cache(&self) -> Option<&Code> {
+    pub fn cache(&self) -> Option<&CheckedExpr> {
         self.clauses.as_ref()?.cache.as_ref()
     }
 
@@ -327,7 +327,7 @@ impl Step {
     }
 
     /// Visits every expression that is evaluated in the frame of the step.
-    pub(super) fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+    pub(super) fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a CheckedExpr)) {
         self.kind.codes(visit);
         if let Some(clauses) = &self.clauses {
             clauses.codes(visit);
@@ -394,7 +394,7 @@ impl StepKind {
         }
     }
 
-    fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+    fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a CheckedExpr)) {
         match self {
             Self::Call(call) => call.codes(visit),
             Self::Each(each) => {
@@ -450,7 +450,7 @@ impl Clauses {
             && undo.is_none()
     }
 
-    fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+    fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a CheckedExpr)) {
         self.timeout
             .iter()
             .chain(&self.within)
@@ -507,14 +507,14 @@ impl Call {
 
     /// Returns the argument with this name.
     #[must_use]
-    pub fn argument(&self, name: &str) -> Option<&Code> {
+    pub fn argument(&self, name: &str) -> Option<&CheckedExpr> {
         self.arguments
             .iter()
             .find(|(known, _)| &**known == name)
             .map(|(_, code)| code)
     }
 
-    fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+    fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a CheckedExpr)) {
         self.arguments.iter().for_each(|(_, code)| visit(code));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{BlockId, NodeKind, Plan};
 use crate::sema::Place;
-use crate::sema::expr::{Code, StateTest};
+use crate::sema::expr::{CheckedExpr, StateTest};
 use crate::source::Span;
 use crate::types::Type;
 
@@ -44,7 +44,7 @@ pub struct Set {
     pub task: TaskId,
     pub status: Status,
     /// An object that is merged into the context of the task.
-    pub context: Option<Code>,
+    pub context: Option<CheckedExpr>,
 }
 
 /// `listener l on EVENT [-> T] [as e] [when e] [max N] { … }`: a block that runs once for each event that fires it.
@@ -59,9 +59,9 @@ pub struct Listener {
     /// payload of a signal, the context of a task in the snapshot, the error or the value of a step.
     pub brings: Option<Type>,
     /// Evaluated on the snapshot, in the frame of a firing.
-    pub when: Option<Code>,
+    pub when: Option<CheckedExpr>,
     /// Maximum number of firings; 1 if absent.
-    pub max: Option<Code>,
+    pub max: Option<CheckedExpr>,
     pub body: BlockId,
     /// The contexts that a firing reads, as they were right after the event, with their slots in its frame.
     pub snapshot: Vec<(TaskId, u32)>,

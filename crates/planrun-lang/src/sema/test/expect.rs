@@ -11,7 +11,7 @@ use super::mock::called;
 use super::scope::binding;
 use crate::diag::{Diagnostic, codes};
 use crate::protocol::{RunState, StepState};
-use crate::sema::expr::{Checker, Code};
+use crate::sema::expr::{CheckedExpr, Checker};
 use crate::sema::finding::{quoted_path, unknown, unknown_as};
 use crate::sema::plan::Plan;
 use crate::sema::shared::Namespace;
@@ -380,7 +380,7 @@ fn comparison(part: &ast::Expr, scope: &OutcomeScope) -> Comparison {
         },
         _ => None,
     };
-    let condition: Code = code(part);
+    let condition: CheckedExpr = code(part);
     Comparison {
         span: part.span,
         condition,

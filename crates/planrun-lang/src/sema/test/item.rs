@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::sema::Plan;
-use crate::sema::expr::Code;
+use crate::sema::expr::CheckedExpr;
 use crate::source::Span;
 use crate::types::{ErrorClass, Signature};
 use crate::words;
@@ -36,7 +36,7 @@ pub struct Test {
 #[derive(Debug)]
 pub struct Row {
     pub span: Span,
-    pub inputs: Vec<(Arc<str>, Code)>,
+    pub inputs: Vec<(Arc<str>, CheckedExpr)>,
 }
 
 /// The results of a tool.
@@ -46,7 +46,7 @@ pub struct Mock {
     /// The mocked tool; `None` for every tool without its own mock.
     pub signature: Option<Arc<Signature>>,
     /// Arguments that a call must have for the mock to apply.
-    pub arguments: Vec<(Arc<str>, Code)>,
+    pub arguments: Vec<(Arc<str>, CheckedExpr)>,
     /// Used one after the other.
     pub reactions: Vec<MockReaction>,
 }
@@ -65,14 +65,14 @@ pub struct MockReaction {
 #[derive(Debug)]
 pub enum Reaction {
     /// Its slots are the tool's parameters, in order.
-    Value(Code),
+    Value(CheckedExpr),
     /// Generated from the contract.
     Generated,
     Fail {
         class: ErrorClass,
-        message: Option<Code>,
+        message: Option<CheckedExpr>,
         /// Details of the error besides its message.
-        details: Option<Code>,
+        details: Option<CheckedExpr>,
     },
     /// The process dies, before the call is sent or after it has happened.
     Crash { after: bool },
@@ -80,7 +80,7 @@ pub enum Reaction {
 
 impl Reaction {
     /// Returns its value, or its message and details.
-    fn codes(&self) -> impl Iterator<Item = &Code> {
+    fn codes(&self) -> impl Iterator<Item = &CheckedExpr> {
         let codes = match self {
             Self::Value(code) => [Some(code), None],
             Self::Fail {
@@ -110,7 +110,7 @@ pub struct TestSignal {
     pub span: Span,
     /// The signal, or `task=status`.
     pub name: Arc<str>,
-    pub payload: Option<Code>,
+    pub payload: Option<CheckedExpr>,
     /// Time after the start of the run.
     pub at: Duration,
 }
@@ -119,7 +119,7 @@ pub struct TestSignal {
 #[derive(Debug)]
 pub struct Expect {
     pub span: Span,
-    pub condition: Code,
+    pub condition: CheckedExpr,
     /// The parts that `&&` joins, each of which must hold; only the condition itself if there is one part.
     pub parts: Vec<Comparison>,
     /// Whether it reads how the run ended, so that an end without success is expected.
@@ -130,10 +130,10 @@ pub struct Expect {
 #[derive(Debug)]
 pub struct Comparison {
     pub span: Span,
-    pub condition: Code,
-    pub sides: Option<(Code, Code)>,
+    pub condition: CheckedExpr,
+    pub sides: Option<(CheckedExpr, CheckedExpr)>,
     /// The value whose method is called, if the part is such a call.
-    pub receiver: Option<Code>,
+    pub receiver: Option<CheckedExpr>,
 }
 
 /// The diagnostics that a plan must have.
@@ -174,7 +174,7 @@ impl SnapshotOf {
 
 impl Test {
     /// Visits every expression of the test.
-    pub fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+    pub fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a CheckedExpr)) {
         self.tables
             .iter()
             .flatten()

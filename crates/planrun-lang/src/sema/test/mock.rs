@@ -7,7 +7,7 @@ use super::TestChecker;
 use super::item::{Mock, MockReaction, Reaction};
 use super::scope::Slots;
 use crate::diag::codes;
-use crate::sema::expr::{Checker, Code, Expectation};
+use crate::sema::expr::{CheckedExpr, Checker, Expectation};
 use crate::sema::finding::{unknown, unknown_meant};
 use crate::sema::plan::Plan;
 use crate::sema::shared::Namespace;
@@ -194,7 +194,7 @@ impl TestChecker<'_> {
         &mut self,
         signature: &Signature,
         arguments: &[ast::Argument],
-    ) -> Vec<(Arc<str>, Code)> {
+    ) -> Vec<(Arc<str>, CheckedExpr)> {
         let mut checked = Vec::new();
         for argument in arguments {
             let Some(name) = &argument.name else {
@@ -268,7 +268,7 @@ impl TestChecker<'_> {
     }
 
     /// Checks a result against the declared type, and against the rest of the contract if it is constant.
-    fn result(&mut self, signature: &Signature, value: &ast::Expr) -> Code {
+    fn result(&mut self, signature: &Signature, value: &ast::Expr) -> CheckedExpr {
         let names = signature.parameters.iter().map(|parameter| {
             let ty = if parameter.required {
                 parameter.ty.clone()

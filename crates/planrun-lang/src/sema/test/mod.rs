@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::expr::{Checker, Code, Expectation};
+use super::expr::{CheckedExpr, Checker, Expectation};
 use super::finding::{duplicate_name, unknown, unknown_meant};
 use super::plan::Plan;
 use super::scope::NoNames;
@@ -196,7 +196,7 @@ impl TestChecker<'_> {
         expression: &ast::Expr,
         ty: &Type,
         what: &dyn std::fmt::Display,
-    ) -> Code {
+    ) -> CheckedExpr {
         Checker::new(&NoNames, self.diagnostics).check_against(
             expression,
             ty,

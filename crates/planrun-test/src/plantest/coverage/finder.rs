@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{
     BlockId, Call, InputField, Node, NodeId, NodeKind, Plan, Step, StepKind, Target,
 };
@@ -176,7 +176,7 @@ impl Finder<'_> {
         }
     }
 
-    fn condition(&mut self, spot: Spot, code: &Code) {
+    fn condition(&mut self, spot: Spot, code: &CheckedExpr) {
         self.both(spot, Kind::Condition, code, code.span, |text, truth| {
             format!("`{text}` was never {truth}")
         });
@@ -187,7 +187,7 @@ impl Finder<'_> {
         &mut self,
         spot: Spot,
         kind: Kind,
-        code: &Code,
+        code: &CheckedExpr,
         span: Span,
         missing: impl Fn(&str, bool) -> String,
     ) {
@@ -228,7 +228,7 @@ impl Finder<'_> {
                 }
             }
             StepKind::Input(input) => {
-                let constant = |code: &Code| code.constant().is_none_or(Value::is_null);
+                let constant = |code: &CheckedExpr| code.constant().is_none_or(Value::is_null);
                 let asks = |field: &InputField| field.known.as_ref().is_none_or(constant);
                 if input.fields.iter().any(asks) {
                     let missing = format!("`{name}` was never filled in: no test answers it");
@@ -265,7 +265,7 @@ impl Finder<'_> {
     }
 
     /// Adds goals for a loop over some elements and over none, unless the checker rules one of them out.
-    fn elements(&mut self, spot: Spot, (name, span): (&str, Span), list: &Code) {
+    fn elements(&mut self, spot: Spot, (name, span): (&str, Span), list: &CheckedExpr) {
         for (some, word) in [(true, "a non-empty list"), (false, "an empty list")] {
             let known = match list.constant() {
                 Some(Value::List(list)) => Some(!list.is_empty()),
@@ -356,8 +356,8 @@ impl Finder<'_> {
 
     /// Returns true if the block ends above the loop when the list is empty: with an early reply or failure
     /// `when size(list) == 0`, or with `ensure size(list) > 0`.
-    fn ends_before(&self, (id, node): Spot, list: &Code) -> bool {
-        let text = |code: &Code| {
+    fn ends_before(&self, (id, node): Spot, list: &CheckedExpr) -> bool {
+        let text = |code: &CheckedExpr| {
             self.file
                 .slice(code.span)
                 .split_whitespace()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::expr::{Code, ReadKind, StateTest};
+use planrun_lang::sema::expr::{CheckedExpr, ReadKind, StateTest};
 use planrun_lang::sema::{BlockId, EventKind, Node, NodeId, NodeKind, Place, Plan, Step};
 use planrun_lang::types::{ErrorClass, ErrorPattern};
 
@@ -70,7 +70,7 @@ impl ObservedSteps {
         });
     }
 
-    fn code(&mut self, plan: &Plan, outer: &[Option<BlockId>], block: BlockId, code: &Code) {
+    fn code(&mut self, plan: &Plan, outer: &[Option<BlockId>], block: BlockId, code: &CheckedExpr) {
         for read in code
             .reads
             .iter()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use planrun_lang::eval::{Environment, EvalError, evaluate};
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{Block, BlockId, Node, OnFailure, Place, Plan};
 use planrun_lang::value::Value;
 
@@ -84,11 +84,11 @@ impl Frame {
         (0..up).fold(self, |frame, _| frame.outer.as_deref().unwrap())
     }
 
-    pub fn evaluate(&self, code: &Code) -> Result<Value, EvalError> {
+    pub fn evaluate(&self, code: &CheckedExpr) -> Result<Value, EvalError> {
         evaluate(code, self)
     }
 
-    pub fn truth(&self, code: &Code) -> Result<bool, EvalError> {
+    pub fn truth(&self, code: &CheckedExpr) -> Result<bool, EvalError> {
         self.evaluate(code).map(|value| value == Value::Bool(true))
     }
 

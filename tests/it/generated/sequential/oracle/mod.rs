@@ -14,7 +14,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use planrun_lang::eval::EvalError;
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::CheckedExpr;
 use planrun_lang::sema::{
     BlockId, Call, Each, Node, NodeKind, OnFailure, Plan, Repeat, Step, StepKind, Target, Wait,
 };
@@ -533,7 +533,7 @@ impl Oracle<'_> {
 
     fn each(&mut self, frame: &Rc<Frame>, path: &str, each: &Each) -> Outcome<Value> {
         let bound =
-            |code: &Option<Code>| code.as_ref().map(|code| frame.evaluate(code)).transpose();
+            |code: &Option<CheckedExpr>| code.as_ref().map(|code| frame.evaluate(code)).transpose();
         let list = frame.evaluate(&each.list).map_err(|_| expression(path))?;
         let (max, width) = (bound(&each.max), bound(&each.parallel));
         let (Value::List(list), Ok(max), Ok(width)) = (list, max, width) else {
@@ -769,8 +769,9 @@ fn give_nothing(frame: &Frame, index: usize, fault: Fault) -> Flow {
 }
 
 fn arguments(frame: &Frame, call: &Call, path: &str) -> Outcome<Vec<(Arc<str>, Value)>> {
-    let argument =
-        |(name, code): &(Arc<str>, Code)| frame.evaluate(code).map(|value| (name.clone(), value));
+    let argument = |(name, code): &(Arc<str>, CheckedExpr)| {
+        frame.evaluate(code).map(|value| (name.clone(), value))
+    };
     call.arguments
         .iter()
         .map(argument)
