@@ -16,7 +16,7 @@ impl Type {
 
 fn exclude(one: &Type, other: &Type) -> bool {
     match (one, other) {
-        // A type as a value never arrives as JSON.
+        // No type is known to exclude the type of types.
         (Type::Type, _) | (_, Type::Type) => false,
         _ if !Kinds::of_type(one).intersects(Kinds::of_type(other)) => true,
         (Type::Literal(one), Type::Literal(other)) => one != other,

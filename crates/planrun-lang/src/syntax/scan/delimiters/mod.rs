@@ -60,7 +60,7 @@ struct Frame {
     clauses: bool,
     /// Number of constructs that nest without brackets (`map<`, `Result<`, `match`) when the delimiter was opened.
     unbracketed: usize,
-    /// Bracket depth of the content read so far.
+    /// Nesting depth of the content read so far.
     height: usize,
 }
 
@@ -76,7 +76,7 @@ struct Matcher<'a> {
     unbracketed: usize,
     /// Number of `!` and `-` before the next operand, each of which adds a level of nesting.
     signs: usize,
-    /// Bracket depth of the element that has just ended; each `[]` after it adds a level.
+    /// Nesting depth of the element that has just ended; each `[]` after it adds a level.
     height: usize,
     /// Lines with an unterminated text, which may have swallowed brackets.
     breaks: Vec<u32>,
