@@ -214,32 +214,26 @@ impl<'a> Walk<'a> {
             }
             NodeKind::Step(step) => {
                 let outcome = self.step(frame, node, step, (runs, reason));
-                let (value, failed) = match outcome {
-                    Ok(value) => (value, Ok(())),
-                    Err(failed) => (None, Err(failed)),
-                };
+                let known = outcome.as_ref().ok().cloned().flatten();
                 let value = match runs {
-                    Runs::Yes => value,
+                    Runs::Yes => known,
                     Runs::Maybe => None,
                     Runs::No => Some(Value::Null).filter(|_| reason == Some("guard")),
                 };
                 self.put(frame, node, value);
-                return failed;
+                return outcome.map(drop);
             }
             NodeKind::Ensure { condition, message } if runs == Runs::Yes => {
-                if let Evaluated::Value(Value::Bool(false)) =
-                    evaluate(&self.frames, frame, condition)
-                {
+                let holds = evaluate(&self.frames, frame, condition);
+                if matches!(holds, Evaluated::Value(Value::Bool(false))) {
                     let message = self.value(frame, message);
                     let class = ErrorClass::Validation(Validation::Ensure);
                     return Err(Failed::new(class, message.as_ref()));
                 }
             }
             NodeKind::Fail(failing) if runs == Runs::Yes => {
-                let message = failing
-                    .message
-                    .as_ref()
-                    .and_then(|message| self.value(frame, message));
+                let message = failing.message.as_ref();
+                let message = message.and_then(|message| self.value(frame, message));
                 return Err(Failed::new(failing.class.clone(), message.as_ref()));
             }
             NodeKind::Reply(code) | NodeKind::Yield(code) if runs != Runs::No => {
