@@ -20,9 +20,7 @@ use super::responder::ScriptedResponder;
 use super::slots::Slots;
 use super::world::{Called, MockFault, Source, Unanswered, World};
 use planrun_core::journal::{InboxCommand, MAX_CRASHES, Move, ReplayState, Signal};
-use planrun_core::run::{
-    Defaults, Interruption, Order, Outcome, Program, accepts_signal,
-};
+use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program, accepts_signal};
 use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
 use planrun_runs::journal::{Log, MemoryCache, MemoryLog};
 
