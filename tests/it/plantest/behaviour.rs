@@ -383,23 +383,3 @@ test \"left out\" for main {
 ";
     assert_eq!(faults(text), [String::new(); 0]);
 }
-
-#[test]
-fn a_signal_that_the_plan_does_not_accept_fails_the_test() {
-    let text = "plan main() -> string {
-    step w = wait for signal \"go\" -> { by: string } within 1h
-        recover expired => { by: \"nobody\" }
-    reply w.by
-}
-test \"of another type\" for main {
-    signal \"go\" => json.parse(\"{\\\"by\\\": 1}\") at 1s
-    expect reply == \"nobody\"
-}
-";
-    let faults = faults(text);
-    assert_eq!(faults.len(), 1, "{faults:?}");
-    assert!(
-        faults[0].starts_with("this signal is rejected: "),
-        "{faults:?}"
-    );
-}

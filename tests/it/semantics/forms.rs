@@ -121,7 +121,7 @@ async fn b10_what_is_known_and_no_choice_is_asked_for() {
 async fn b10_what_is_known_and_of_another_type_is_asked_for() {
     let (world, log) = durable();
     let text = plan(
-        "step r = a.read() let at = \"z${r}\" let what = json.parse(\"[7]\")
+        "step r = a.read() let at = \"z${r}\" let what: any = \"y${r}\"
          step i = input \"Which?\" -> { level: \"a\" | \"b\" known at, n: int known what, m: int = what }
          reply [i.level, i.n, i.m]",
     );
