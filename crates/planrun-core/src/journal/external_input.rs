@@ -6,6 +6,7 @@ use std::sync::Arc;
 use planrun_lang::value::Value;
 
 use super::failure::StepError;
+use super::inbox_command::Cancel;
 use super::question::Answer;
 use super::words::Bound;
 
@@ -97,7 +98,7 @@ impl ExternalInputs {
         })
     }
 
-    /// Returns the next input if a step could not begin because of a limit: when it came, and the path of the step.
+    /// Returns the next input if a step could not begin because of a limit: its time, and the path of the step.
     #[must_use]
     pub fn next_limit(&self) -> Option<(i128, &Arc<str>)> {
         let next = self.0.front()?;
@@ -108,18 +109,22 @@ impl ExternalInputs {
     }
 
     /// Takes the next input, whatever it is.
-    pub fn skip(&mut self) {
-        self.0.pop_front();
+    pub fn take_next(&mut self) -> Option<ExternalInput> {
+        self.0.pop_front()
     }
 
-    /// Takes the next input if it cancels the run in place of its end. Returns its `keep` and `force`.
-    pub fn take_cancel_of_end(&mut self) -> Option<(bool, bool)> {
+    /// Takes the next input if it cancels the run in place of its end.
+    pub fn take_cancel_of_end(&mut self) -> Option<Cancel> {
         let replaces = |input: &mut ExternalInput| match input.kind {
             ExternalInputKind::Cancel { replaces_end, .. } => replaces_end,
             _ => false,
         };
         match self.0.pop_front_if(replaces)?.kind {
-            ExternalInputKind::Cancel { keep, force, .. } => Some((keep, force)),
+            ExternalInputKind::Cancel { keep, force, .. } => Some(Cancel {
+                cancel: true,
+                keep,
+                force,
+            }),
             _ => None,
         }
     }

@@ -27,7 +27,7 @@ use super::renewed::Renewed;
 use super::schedule::{Schedule, Timer, Within};
 use super::scope::{Scope, Spent};
 use super::setup::Setup;
-use super::tree::{Tree, each_scope_around};
+use super::tree::Tree;
 use crate::journal::{Bound, EventKind, StepError};
 
 /// The state below the concepts of a run, which is passed to each of their methods. None of it depends on a concept.
@@ -352,69 +352,6 @@ impl Context {
             timer: Bound::Deadline,
         });
         self.fatal(ErrorClass::Budget(Budget::Time), &message);
-    }
-
-    /// Counts a step that begins, for its plan instance and for those that called it. Returns true, and ends the run,
-    /// if a limit is exceeded. In a replay, the run ends at the place at which it is recorded to have ended.
-    pub(super) fn too_many_steps(&mut self, at: NodeRef) -> bool {
-        if self.tree[at.0].auxiliary || self.tree.record_mut(at).started.is_some() {
-            return false;
-        }
-        let mut over = None;
-        each_scope_around(&mut self.tree, at.0, |scope| {
-            scope.steps += 1;
-            let limit = scope.policy.max_steps;
-            over = over.or((scope.steps > limit).then_some(limit));
-        });
-        let Some(limit) = over else { return false };
-        let path = self.tree.own_path(at);
-        let recording = &mut self.outbox.recording;
-        if recording.take_limit(&path) || !recording.is_replaying() {
-            self.limit_reached(path, limit);
-        } else if !recording.has_limit() {
-            // Everything that is recorded comes first.
-            self.beyond_limit.get_or_insert((path, limit));
-        }
-        true
-    }
-
-    /// Ends the run after a replay in which a step could not begin because of a limit. Returns false if there was none, or
-    /// if that is left to the next process.
-    pub(super) fn end_beyond_limit(&mut self) -> bool {
-        let Some((path, limit)) = self.beyond_limit.take() else {
-            return false;
-        };
-        let is_left = self.setup.replay_only && self.outbox.recording.is_replayed();
-        if is_left || self.tree[0].ending.is_some() {
-            return false;
-        }
-        self.limit_reached(path, limit);
-        true
-    }
-
-    fn limit_reached(&mut self, path: Arc<str>, limit: u64) {
-        self.outbox.emit(EventKind::LimitReached { path, limit });
-        self.end_at_limit(limit);
-    }
-
-    /// Ends the run, because this number of steps has been executed and another one would begin.
-    pub(super) fn end_at_limit(&mut self, limit: u64) {
-        let steps = if limit == 1 {
-            "1 step has"
-        } else {
-            &format!("{limit} steps have")
-        };
-        let message = format!(
-            "{steps} been executed, and no more are allowed; raise the limit with `policy {{ max_steps: … }}` or `--max-steps`"
-        );
-        self.fatal(ErrorClass::Budget(Budget::Calls), &message);
-    }
-
-    /// Takes a retried step out of the count, so that it counts once.
-    pub(super) fn counts_once(&mut self, at: NodeRef) {
-        each_scope_around(&mut self.tree, at.0, |scope| {
-            scope.steps = scope.steps.saturating_sub(1);
-        });
     }
 
     /// Records the start of a step, and starts its `within` timer. Returns false if it had begun before.

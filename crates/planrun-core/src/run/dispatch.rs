@@ -11,6 +11,7 @@ use super::agenda::{Inquiry, Next, Reaction, Subject, Withdrawal};
 use super::compensation::open_verify;
 use super::context::Context;
 use super::frame::{Ending, FrameId, Lifecycle, NodeRef, Role, WHOLE_RUN};
+use super::inbox::Inbox;
 use super::interruption::Interruption;
 use super::listener::firing_failed;
 use super::machine::Run;
@@ -19,7 +20,7 @@ use super::statement::Statement;
 use super::step::end_deadline;
 use super::task::work::work_failed;
 use super::unknown_outcome::UnknownOutcome;
-use crate::journal::StepError;
+use crate::journal::{Cancel, EventKind, StepError};
 
 impl Run {
     /// Performs the items of the agenda, and what follows from them.
@@ -217,10 +218,12 @@ impl Run {
             return self.close_frame(frame);
         }
         if ctx.tree[frame].owner.is_none() {
-            self.cancel_before_end();
-            check_reply(&mut self.ctx);
+            if let Some(cancel) = cancel_before_end(ctx, &mut self.inbox) {
+                self.cancelled = true;
+                self.compensation.undoes_cancelled = !cancel.keep;
+            }
+            check_reply(ctx);
         }
-        let ctx = &mut self.ctx;
         if self.compensation.proceed(ctx, frame) {
             ctx.tree[frame].lifecycle = Lifecycle::Closing;
             return;
@@ -300,6 +303,36 @@ fn end_of(ctx: &Context, frame: FrameId) -> RunState {
         None if state.first_failure.is_some() => RunState::Failed,
         None => RunState::Completed,
     }
+}
+
+/// Cancels the run in place of its end, which nobody has been told, if a cancellation has arrived: also if this process
+/// only now finds out that nothing is left to do.
+fn cancel_before_end(ctx: &mut Context, inbox: &mut Inbox) -> Option<Cancel> {
+    if ctx.tree[0].ending.is_some() {
+        return None;
+    }
+    let recording = &mut ctx.outbox.recording;
+    let recorded = recording.replay_mut();
+    let recorded = recorded.and_then(|replay| replay.external_inputs.take_cancel_of_end());
+    let is_open = recording.is_replayed() && !ctx.is_suspended();
+    let (cancel, message) = match recorded {
+        Some(recorded) => (recorded, None),
+        None if is_open => {
+            let (cancel, message) = inbox.take_cancel()?;
+            (cancel, Some(message))
+        }
+        None => return None,
+    };
+    ctx.tree[0].ending = Some(Ending::Cancelled);
+    ctx.outbox.emit(EventKind::RunCancelling {
+        keep: cancel.keep,
+        force: cancel.force,
+        replaces_end: true,
+    });
+    if let Some(message) = message {
+        ctx.then(Inquiry::MessageTaken(message));
+    }
+    Some(cancel)
 }
 
 /// Converts the reply to the type that the plan declares. If that is impossible, the run fails.

@@ -10,8 +10,6 @@ use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
 use super::agenda::{Agenda, Inquiry, Reaction};
-use super::block::Blocks;
-use super::call::Calls;
 use super::clock::Moment;
 use super::command::{Command, Input};
 use super::compensation::Compensation;
@@ -23,9 +21,7 @@ use super::inbox::Inbox;
 use super::interruption::Interruption;
 use super::listener::Listeners;
 use super::outbox::Outbox;
-use super::park::Parking;
 use super::patched_order::PatchedOrder;
-use super::peer::Peers;
 use super::people::People;
 use super::processes::Processes;
 use super::program::Program;
@@ -34,11 +30,9 @@ use super::renewed::Renewed;
 use super::replay::next_process;
 use super::schedule::{Schedule, Timer};
 use super::setup::Setup;
-use super::signal::Waits;
 use super::step::Steps;
 use super::task::Tasks;
 use super::tree::Tree;
-use super::unknown_outcome::UnknownOutcomes;
 use crate::journal::{EventKind, StepError};
 
 /// Why effects of a cancelled run are not undone any more.
@@ -53,7 +47,7 @@ pub struct Run {
     pub(super) tasks: Tasks,
     pub(super) listeners: Listeners,
     /// Whether the run was asked to end.
-    cancelled: bool,
+    pub(super) cancelled: bool,
     pub(super) finished: bool,
     /// Whether what an earlier process left has not been taken up completely.
     catching_up: bool,
@@ -105,18 +99,9 @@ impl Run {
             beyond_limit: None,
             setup,
         };
-        let steps = Steps {
-            calls: Calls::default(),
-            blocks: Blocks::default(),
-            people,
-            peers: Peers::default(),
-            waits: Waits::default(),
-            unknown: UnknownOutcomes::default(),
-            parking: Parking::default(),
-        };
         let mut run = Self {
             ctx,
-            steps,
+            steps: Steps::new(people),
             compensation: Compensation::new(program),
             tasks: Tasks::default(),
             listeners: Listeners::default(),
@@ -443,33 +428,6 @@ impl Run {
             if self.ctx.in_order {
                 return;
             }
-        }
-    }
-
-    /// Cancels the run in place of its end, which nobody has been told, if a cancellation has arrived: also if this
-    /// process only now finds out that nothing is left to do.
-    pub(super) fn cancel_before_end(&mut self) {
-        let ctx = &mut self.ctx;
-        if ctx.tree[0].ending.is_some() || self.cancelled {
-            return;
-        }
-        let (mut cancel, mut message) = (ctx.outbox.recording.take_cancel_of_end(), None);
-        if cancel.is_none() && ctx.outbox.recording.is_replayed() && !ctx.is_suspended() {
-            let sent = self.inbox.take_cancel();
-            cancel = sent.as_ref().map(|(cancel, _)| (cancel.keep, cancel.force));
-            message = sent.map(|(_, id)| id);
-        }
-        let Some((keep, force)) = cancel else { return };
-        self.cancelled = true;
-        self.compensation.undoes_cancelled = !keep;
-        ctx.tree[0].ending = Some(Ending::Cancelled);
-        ctx.outbox.emit(EventKind::RunCancelling {
-            keep,
-            force,
-            replaces_end: true,
-        });
-        if let Some(message) = message {
-            ctx.then(Inquiry::MessageTaken(message));
         }
     }
 

@@ -48,6 +48,7 @@ mod setup;
 mod signal;
 mod statement;
 mod step;
+mod step_limit;
 mod task;
 mod trace;
 mod tree;

@@ -15,6 +15,7 @@ use super::compensation::keep_changes;
 use super::context::Context;
 use super::frame::{Flags, FrameId, Microseconds, NodeRef};
 use super::interruption::Interruption;
+use super::step_limit;
 use super::task::Tasks;
 use super::tree::Tree;
 use crate::journal::{EventKind, StepError};
@@ -124,7 +125,7 @@ impl Parking {
         ctx.outbox
             .emit(EventKind::StepRetried { path: path.clone() });
         tasks.take_up(ctx, at);
-        ctx.counts_once(at);
+        step_limit::count_once(ctx, at);
         self.remove(ctx, at);
         ctx.tree[at.0].late.remove(&at.1);
         detach_finished_work(ctx, at);

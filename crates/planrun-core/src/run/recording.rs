@@ -112,9 +112,13 @@ impl Recording {
         self.replay_time.is_some()
     }
 
-    /// Returns true if an earlier process has driven the run.
-    pub(super) fn is_resumed(&self) -> bool {
-        self.replay.is_some()
+    /// Returns what earlier processes have recorded; `None` if this is the first one.
+    pub(super) fn replay(&self) -> Option<&ReplayState> {
+        self.replay.as_ref()
+    }
+
+    pub(super) fn replay_mut(&mut self) -> Option<&mut ReplayState> {
+        self.replay.as_mut()
     }
 
     /// Returns the number of a new event; `None` if an earlier process has recorded it.
@@ -163,49 +167,12 @@ impl Recording {
         Some(event.map_or(LeftQueue::Never, LeftQueue::At))
     }
 
-    /// Returns true if the replay has come to the event that this step could not begin because of a limit.
-    pub(super) fn is_limit_next(&self, path: &str) -> bool {
-        let replay = self.replay.as_ref();
-        let next = replay.and_then(|replay| replay.external_inputs.next_limit());
-        next.is_some_and(|(_, step)| **step == *path)
-    }
-
-    /// Replays that event here. Returns false if the replay has not come to it.
-    pub(super) fn take_limit(&mut self, path: &str) -> bool {
-        if !self.is_limit_next(path) {
-            return false;
-        }
-        let replay = self.replay.as_mut();
-        let at = replay.and_then(|replay| {
-            let (at, _) = replay.external_inputs.next_limit()?;
-            replay.external_inputs.skip();
-            Some(at)
-        });
-        if let Some(at) = at {
-            self.advance_to(at);
-        }
-        true
-    }
-
-    /// Returns true if the run is recorded to have ended at a limit on steps, and that is still to be replayed.
-    pub(super) fn has_limit(&self) -> bool {
-        let replay = self.replay.as_ref();
-        replay.is_some_and(|replay| replay.external_inputs.limit().is_some())
-    }
-
-    /// Takes the recorded cancellation that takes the place of the run's end, if that comes next.
-    pub(super) fn take_cancel_of_end(&mut self) -> Option<(bool, bool)> {
-        self.replay.as_mut()?.external_inputs.take_cancel_of_end()
-    }
-
     /// Returns true if everything that earlier processes have recorded is replayed.
     pub(super) fn is_replayed(&self) -> bool {
-        self.next_input().is_none() && self.replay.as_ref().is_none_or(ReplayState::is_replayed)
-    }
-
-    /// Returns the number of the event of the next external input to replay.
-    pub(super) fn next_input(&self) -> Option<u64> {
-        self.replay.as_ref()?.external_inputs.first_number()
+        let is_replayed = |replay: &ReplayState| {
+            replay.external_inputs.first_number().is_none() && replay.unreplayed.is_empty()
+        };
+        self.replay.as_ref().is_none_or(is_replayed)
     }
 
     /// Returns the time at which a step begins, since the run began. In a replay, it may be replayed before it has begun,
@@ -376,13 +343,6 @@ impl Recording {
         self.replay
             .as_ref()
             .is_some_and(|replay| replay.has_unreplayed(event, path))
-    }
-
-    /// Returns true if the run was patched.
-    pub(super) fn is_patched(&self) -> bool {
-        self.replay
-            .as_ref()
-            .is_some_and(|replay| replay.patched.is_some())
     }
 
     /// Returns what earlier processes recorded of a step.

@@ -9,6 +9,7 @@ use super::context::Context;
 use super::listener::Listeners;
 use super::machine::Run;
 use super::park::Parking;
+use super::step_limit;
 use super::task::Tasks;
 use crate::journal::{Bound, ExternalInputKind};
 
@@ -57,12 +58,8 @@ impl Run {
                     context,
                 },
                 _,
-            ) => {
-                let context = context.to_json();
-                self.tasks
-                    .receive_move(ctx, &path, (&status, &context), None);
-            }
-            (ExternalInputKind::Limit { limit, .. }, _) => ctx.end_at_limit(limit),
+            ) => (self.tasks).receive_move(ctx, &path, (&status, &context.to_json()), None),
+            (ExternalInputKind::Limit { limit, .. }, _) => step_limit::end(ctx, limit),
             (ExternalInputKind::Given(answer), _) => steps.people.take_answer(ctx, &answer),
             (ExternalInputKind::Cancel { keep, force, .. }, _) => self.cancel(keep, force),
             (ExternalInputKind::Retried { path }, _) => {
@@ -118,7 +115,7 @@ fn wake_recorded(ctx: &mut Context, slots: &mut Slots) -> bool {
     }
     ctx.outbox.recording.end_replay();
     slots.end_replay(ctx);
-    ctx.end_beyond_limit()
+    step_limit::end_after_replay(ctx)
 }
 
 /// Replays the retry of a failed step, of a failed undo, or of a failed check of `verify`. The steps that a process has

@@ -22,6 +22,7 @@ use super::people::People;
 use super::program::Program;
 use super::reached::Reached;
 use super::signal::Waits;
+use super::step_limit;
 use super::task::Tasks;
 use super::unknown_outcome::UnknownOutcomes;
 use crate::journal::{Bound, EventKind, StepError, Waiting};
@@ -39,6 +40,18 @@ pub(super) struct Steps {
 }
 
 impl Steps {
+    pub(super) fn new(people: People) -> Self {
+        Self {
+            calls: Calls::default(),
+            blocks: Blocks::default(),
+            people,
+            peers: Peers::default(),
+            waits: Waits::default(),
+            unknown: UnknownOutcomes::default(),
+            parking: Parking::default(),
+        }
+    }
+
     /// Starts a step, unless it has to be approved first.
     pub(super) fn start(
         &mut self,
@@ -63,7 +76,7 @@ impl Steps {
         } else {
             "".into()
         };
-        if ctx.too_many_steps(at) {
+        if step_limit::exceeds(ctx, at) {
             return;
         }
         match ctx.note_start(program, at) {
@@ -408,7 +421,10 @@ impl Steps {
 fn may_have_begun(ctx: &Context, at: NodeRef, step: &Step) -> bool {
     let recording = &ctx.outbox.recording;
     let is_recorded = recording.step(&ctx.tree.own_path(at)).is_some();
-    is_recorded || step.cache().is_some() && recording.next_input().is_some()
+    let input = recording
+        .replay()
+        .and_then(|replay| replay.external_inputs.first_number());
+    is_recorded || step.cache().is_some() && input.is_some()
 }
 
 /// Returns true if a step only waits for an event, or was woken by it and has not continued.

@@ -84,6 +84,10 @@ fn refine_object(
     };
     let mut refined = ObjectType::clone(object);
     let field = refined.fields.get_mut(position)?;
+    if !field.required && matches!(known, Refinement::Differs(_)) {
+        // A missing field reads as null, which differs from every literal.
+        return Some(Type::Object(object.clone()));
+    }
     // `has` of a field that may be missing is false for null, too.
     let known = match known {
         Refinement::NotMissing if rest.is_empty() && !field.required => &Refinement::NotNull,
@@ -114,9 +118,9 @@ mod tests {
         Type::object(fields.iter().map(field).collect(), Rest::Closed)
     }
 
-    fn refined(ty: &Type, path: &[&str], known: Refinement) -> String {
+    fn refined(ty: &Type, path: &[&str], known: &Refinement) -> String {
         let path = path.iter().map(|name| Arc::from(*name)).collect::<Vec<_>>();
-        refine(ty, &path, &known).to_string()
+        refine(ty, &path, known).to_string()
     }
 
     #[test]
@@ -124,45 +128,45 @@ mod tests {
         let inner = object(&[("b", Type::Int.optional(), false)]);
         let whole = object(&[("a", inner.optional(), true)]).optional();
         assert_eq!(
-            refined(&whole, &[], Refinement::NotNull),
+            refined(&whole, &[], &Refinement::NotNull),
             "{ a: { b: int? } | null }"
         );
         assert_eq!(
-            refined(&whole, &["a"], Refinement::NotNull),
+            refined(&whole, &["a"], &Refinement::NotNull),
             "{ a: { b: int? } }"
         );
         assert_eq!(
-            refined(&whole, &["a", "b"], Refinement::NotNull),
+            refined(&whole, &["a", "b"], &Refinement::NotNull),
             "{ a: { b: int } }"
         );
         assert_eq!(
-            refined(&whole, &["a", "b"], Refinement::NotMissing),
+            refined(&whole, &["a", "b"], &Refinement::NotMissing),
             "{ a: { b: int } }"
         );
         let nullable = object(&[("b", Type::Int.optional(), true)]);
         assert_eq!(
-            refined(&nullable, &["b"], Refinement::NotMissing),
+            refined(&nullable, &["b"], &Refinement::NotMissing),
             "{ b: int | null }"
         );
         let result = Type::Result(Arc::new(Type::String));
         assert_eq!(
-            refined(&result, &["ok"], Refinement::Is(true)),
+            refined(&result, &["ok"], &Refinement::Is(true)),
             "{ ok: true, value: string }"
         );
         assert_eq!(
-            refined(&result, &["ok"], Refinement::Is(false)),
+            refined(&result, &["ok"], &Refinement::Is(false)),
             "{ ok: false, error: Error }"
         );
         assert_eq!(
-            refined(&result, &["value"], Refinement::NotNull),
+            refined(&result, &["value"], &Refinement::NotNull),
             "{ ok: true, value: string }"
         );
-        assert_eq!(refined(&result, &["other"], Refinement::NotNull), "never");
+        assert_eq!(refined(&result, &["other"], &Refinement::NotNull), "never");
         assert_eq!(
-            refined(&Type::Bool.optional(), &[], Refinement::Is(true)),
+            refined(&Type::Bool.optional(), &[], &Refinement::Is(true)),
             "bool"
         );
-        assert_eq!(refined(&Type::Any, &["a"], Refinement::NotNull), "any");
+        assert_eq!(refined(&Type::Any, &["a"], &Refinement::NotNull), "any");
         let tagged = |tag: &str, field: &str| {
             let tag = Type::Literal(Literal::String(tag.into()));
             object(&[("kind", tag, true), (field, Type::Int, true)])
@@ -170,12 +174,17 @@ mod tests {
         let either = Type::union([tagged("a", "n"), tagged("b", "s"), Type::Null]);
         let a = || Literal::String("a".into());
         assert_eq!(
-            refined(&either, &["kind"], Refinement::Equals(a())),
+            refined(&either, &["kind"], &Refinement::Equals(a())),
             tagged("a", "n").to_string()
         );
         assert_eq!(
-            refined(&either, &["kind"], Refinement::Differs(a())),
+            refined(&either, &["kind"], &Refinement::Differs(a())),
             tagged("b", "s").to_string()
+        );
+        let missing = object(&[("kind", Type::Literal(a()), false)]);
+        assert_eq!(
+            refined(&missing, &["kind"], &Refinement::Differs(a())),
+            missing.to_string()
         );
     }
 }

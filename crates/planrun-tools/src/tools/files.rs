@@ -146,7 +146,7 @@ impl FileAccess {
             .map_err(|problem| access_error(written, &problem))?;
         if entries.len() > MAX_ENTRIES {
             return Err(failed(
-                &format!("{written} has more than {MAX_ENTRIES} entries"),
+                format!("{written} has more than {MAX_ENTRIES} entries"),
                 Sent::Answered,
             ));
         }

@@ -75,7 +75,7 @@ pub struct ReplayState {
     /// Wall-clock time of the event before the last one.
     before_last: i128,
     /// How many events of each kind and path have been recorded and not been replayed yet, by their `place`.
-    unreplayed: HashMap<u64, u32>,
+    pub(crate) unreplayed: HashMap<u64, u32>,
 }
 
 impl ReplayState {
@@ -246,12 +246,6 @@ impl ReplayState {
             step.note_replayed_end(self.generations.current(path));
         }
         true
-    }
-
-    /// Returns true if every recorded event has been replayed.
-    #[must_use]
-    pub fn is_replayed(&self) -> bool {
-        self.unreplayed.is_empty()
     }
 
     /// Returns true if an event of this kind and path has been recorded and not been replayed yet.

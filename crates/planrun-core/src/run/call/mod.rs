@@ -15,9 +15,9 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::sema::Step;
+use planrun_lang::sema::{Call, Step};
 use planrun_lang::types::{ErrorClass, Signature};
-use planrun_lang::value::saturating_duration;
+use planrun_lang::value::{Value, saturating_duration};
 
 use self::approval::{Approvals, Verdict};
 use self::budget::{Budgets, is_counted, refund_call};
@@ -33,6 +33,7 @@ use crate::run::frame::NodeRef;
 use crate::run::program::Program;
 use crate::run::reached::Reached;
 use crate::run::recording::LeftQueue;
+use crate::run::step_limit;
 
 /// The calls of tools, their approvals and budgets.
 #[derive(Default)]
@@ -55,7 +56,7 @@ impl Calls {
         if !self.gets_slot(ctx, at) {
             return;
         }
-        if ctx.too_many_steps(at) {
+        if step_limit::exceeds(ctx, at) {
             return ctx.then(Next::GiveSlot(at.0));
         }
         match ctx.note_start(program, at) {
@@ -75,8 +76,7 @@ impl Calls {
     /// Takes a slot for a call that begins, or queues the call.
     fn gets_slot(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
         let recording = &ctx.outbox.recording;
-        let is_recorded = recording.is_replaying()
-            || recording.is_resumed() && recording.has_begun(&ctx.tree.own_path(at));
+        let is_recorded = recording.is_replaying() || recording.has_begun(&ctx.tree.own_path(at));
         if is_recorded {
             return self.gets_slot_again(ctx, at);
         }
@@ -109,7 +109,9 @@ impl Calls {
             end == Some(EndWithoutCall::Cancelled) && !has_asked && !searches_cache(ctx, at);
         let left = recording.left_queue(&path);
         let is_recorded = match left.or_else(|| is_left.then_some(LeftQueue::Never)) {
-            Some(_) if self.open.slots.is_released(at) || recording.is_limit_next(&path) => true,
+            Some(_) if self.open.slots.is_released(at) || step_limit::is_next(recording, &path) => {
+                true
+            }
             Some(left) => {
                 self.open.slots.wait_in_replay(ctx, at, left);
                 return false;
@@ -165,21 +167,7 @@ impl Calls {
         if is_copied(ctx, at, &path, (call, signature), &arguments) {
             return ctx.then(Next::GiveSlot(at.0));
         }
-        if !call.arguments.is_empty() {
-            ctx.tree.record_mut(at).details_mut().arguments = Some(arguments.clone());
-        }
-        let execution = ctx.executions.first(&path);
-        let key = idempotency_key(&ctx.setup.run_id, call.effect, &path, execution);
-        let arrived = open.and_then(|open| open.arrived);
-        let named = (path, ctx.tree.scope_mut(at.0).tool_name(signature));
-        let mut state = Box::new(CallState::new(
-            named,
-            call.effect,
-            arguments,
-            execution,
-            key,
-        ));
-        state.arrived = arrived;
+        let state = new_state(ctx, at, (path, call, signature), arguments, open.as_ref());
         if was_cached {
             return self.replay_recall(ctx, at, state);
         }
@@ -293,6 +281,27 @@ impl Calls {
     }
 }
 
+/// Returns the state of a call that begins with these arguments, or goes on with an open execution.
+fn new_state(
+    ctx: &mut Context,
+    at: NodeRef,
+    (path, call, signature): (Arc<str>, &Call, &Arc<Signature>),
+    arguments: Value,
+    open: Option<&Execution>,
+) -> Box<CallState> {
+    if !call.arguments.is_empty() {
+        ctx.tree.record_mut(at).details_mut().arguments = Some(arguments.clone());
+    }
+    let execution = ctx.executions.first(&path);
+    let key = idempotency_key(&ctx.setup.run_id, call.effect, &path, execution);
+    let named = (path, ctx.tree.scope_mut(at.0).tool_name(signature));
+    let state = CallState::new(named, call.effect, arguments, execution, key);
+    Box::new(CallState {
+        arrived: open.and_then(|open| open.arrived),
+        ..state
+    })
+}
+
 /// Returns true if an earlier process has refused to send a call.
 fn was_refused(ctx: &Context, call: &CallState) -> bool {
     let end = ctx.outbox.recording.end_without_call(&call.path);
@@ -312,7 +321,9 @@ fn searches_cache(ctx: &Context, at: NodeRef) -> bool {
 /// Ends the execution of a call if a patch has made it another call, which needs its own key and approval.
 pub(in crate::run) fn end_if_replaced(ctx: &mut Context, program: &Program, at: NodeRef) {
     let path = ctx.tree.own_path(at);
-    if !ctx.outbox.recording.is_patched() || ctx.executions.open(&path).is_none() {
+    let replay = ctx.outbox.recording.replay();
+    let is_patched = replay.is_some_and(|replay| replay.patched.is_some());
+    if !is_patched || ctx.executions.open(&path).is_none() {
         return;
     }
     if let Some((_, call, signature)) = ctx.tree.tool_call(program, at)

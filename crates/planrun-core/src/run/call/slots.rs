@@ -237,7 +237,8 @@ impl Slots {
 fn is_next(ctx: &Context, event: u64) -> bool {
     let process = ctx.processes.as_ref();
     let process = process.and_then(|processes| processes.next_event());
-    let input = ctx.outbox.recording.next_input();
+    let replay = ctx.outbox.recording.replay();
+    let input = replay.and_then(|replay| replay.external_inputs.first_number());
     process.into_iter().chain(input).all(|next| event <= next)
 }
 

@@ -175,12 +175,11 @@ impl TestChecker<'_> {
             }
             None => self.signal_types(&plan, name)?,
         };
-        let payload = match payload {
-            Some(payload) => self.payload(payload, &types, &name.text),
-            None => {
-                self.check_no_payload(&types, name);
-                None
-            }
+        let payload = if let Some(payload) = payload {
+            self.payload(payload, &types, &name.text)
+        } else {
+            self.check_no_payload(&types, name);
+            None
         };
         Some(TestSignal {
             span: name.span,
