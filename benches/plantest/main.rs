@@ -303,6 +303,7 @@ fn suite(text: &str) -> Result<Suite, String> {
         severities: None,
         calls: None,
         by_model: false,
+        is_call: false,
     };
     let source = SourceFile::new("measured.plan", text);
     let checked = lint::check_file(&source, &Tools::default(), &NoFiles, &project);

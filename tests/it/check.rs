@@ -691,7 +691,7 @@ fn a_plan_file_outside_of_the_project_has_to_come_into_it() {
     let plan = "use \"../b.plan\" as b plan a() -> int { step one = b.b() reply one }";
     let files = folder([("p/planrun.yaml", ""), ("p/a.plan", plan), ("b.plan", used)]);
     let output = planrun(["check", "a.plan"])
-        .within(&files.path().join("p"))
+        .within(files.path().join("p"))
         .run();
     assert!(
         output

@@ -16,11 +16,14 @@ use crate::support::{Output, folder, planrun};
 /// A call, such as `put 1`, and its idempotency key.
 type Call = (String, String);
 
+/// A status and a body.
+type Answer = (u16, Json);
+
 /// A server that logs calls, and gives prepared answers before it succeeds.
 #[derive(Clone, Default)]
 struct Server {
     calls: Arc<Mutex<Vec<Call>>>,
-    prepared: Arc<Mutex<HashMap<String, VecDeque<(u16, Json)>>>>,
+    prepared: Arc<Mutex<HashMap<String, VecDeque<Answer>>>>,
 }
 
 impl Server {

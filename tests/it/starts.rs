@@ -747,7 +747,7 @@ fn a_run_id_that_is_taken_tells_what_differs() {
     }";
     let files = folder([
         ("a.plan", plan.to_owned()),
-        ("b.plan", plan.replace("+", "-")),
+        ("b.plan", plan.replace('+', "-")),
     ]);
     let run = |arguments: &[&str]| {
         let arguments = ["run", "--run-id", "r"].iter().chain(arguments);

@@ -354,7 +354,7 @@ async fn an_entry_of_a_map_is_not_lost_where_the_map_may_be_an_object() {
         let ran = World::new().run(&plan("{ s: \"x\" }")).await;
         assert_eq!(ran.reply(), json!({ "s": "x" }), "{body}");
         let ran = World::new().run(&plan("{ s: \"x\", t: \"y\" }")).await;
-        let error = ran.outcome.error.as_ref().map(|error| error.to_string());
+        let error = ran.outcome.error.as_ref().map(ToString::to_string);
         let error = error.unwrap_or_default();
         assert!(error.contains("there is no field t"), "{body}: {error}");
     }

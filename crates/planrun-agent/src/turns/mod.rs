@@ -192,7 +192,8 @@ impl Agent {
         let before = session.messages.len();
         let mut rounds = 0;
         self.set_status(true, false);
-        let ended = self.run_rounds(session, request, &mut rounds).await;
+        // The future of the rounds is large, and callers hold it within their own futures.
+        let ended = Box::pin(self.run_rounds(session, request, &mut rounds)).await;
         self.toolbox.close().await;
         let is_done = matches!(ended, Ok(Ended::Done { .. } | Ended::Finished(_)));
         self.set_status(false, is_done && self.has_parent());

@@ -474,7 +474,8 @@ impl Run {
                     drop(job);
                     Err(cannot_continue(&self.id, &why))
                 } else {
-                    job.execute(observer, cache).await
+                    // Its future is large, and callers hold it within their own futures.
+                    Box::pin(job.execute(observer, cache)).await
                 };
                 if let (Err(_), Some(journal)) = (&driven, journal) {
                     // The run was not driven, and its dropped lease is being released. A failure to wait for that does

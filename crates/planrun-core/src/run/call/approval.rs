@@ -200,11 +200,11 @@ impl Approvals {
         gate(ctx, at, step).or_else(exceeds)
     }
 
-    /// Gives a retried step the approval of the execution that it continues. Returns false if there is none, or if an
-    /// earlier process has asked again.
+    /// Gives a retried step the approval of the execution that it continues. Returns false if there is none, if another
+    /// step does again what a step around it had done, or if an earlier process has asked again.
     fn continues(&mut self, ctx: &Context, at: NodeRef) -> bool {
         let path = ctx.tree.own_path(at);
-        let open = ctx.executions.open(&path);
+        let open = ctx.executions.open(&path).filter(|open| open.at == at);
         let Some((open, question)) = open.and_then(|open| Some((open, open.approval.as_ref()?)))
         else {
             return false;
