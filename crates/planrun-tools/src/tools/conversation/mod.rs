@@ -205,7 +205,10 @@ fn poll_running(
         return Poll::Ready(event);
     }
     if let Some(running) = work {
-        if let Poll::Ready(end) = running.as_mut().poll(context) {
+        // What was reported before a panic comes before it.
+        let polled = catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context)));
+        let polled = polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))));
+        if let Poll::Ready(end) = polled {
             *outcome = Some(end);
             // This drops the sender, so that the channel ends after the remaining events.
             *work = None;
