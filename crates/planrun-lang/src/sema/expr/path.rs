@@ -235,8 +235,9 @@ fn narrow_walk(checker: &mut Checker<'_>, walk: &mut Walk) {
 }
 
 /// Removes the objects from a union that differ in a field of a literal type from what is known of that field, as `kind`
-/// in `v.kind == "a"`.
-fn narrow_by_tag(checker: &Checker<'_>, walk: &mut Walk) {
+/// in `v.kind == "a"`, before another field is read. The tag itself keeps its type, so that a `match` over it may have an
+/// arm for every alternative.
+fn narrow_by_tag(checker: &Checker<'_>, walk: &mut Walk, read: &str) {
     let members = walk.ty.members();
     if members.len() < 2 || checker.env.knows_nothing() {
         return;
@@ -247,7 +248,7 @@ fn narrow_by_tag(checker: &Checker<'_>, walk: &mut Walk) {
     });
     let fields = objects.flat_map(|object| &object.fields);
     let tags = fields.filter_map(|field| match &field.ty {
-        Type::Literal(literal) => Some((&field.name, literal)),
+        Type::Literal(literal) if *field.name != *read => Some((&field.name, literal)),
         _ => None,
     });
     let path = walk.text(walk.done);
@@ -281,7 +282,7 @@ fn check_field_link(
             declared: None,
         };
     }
-    narrow_by_tag(checker, walk);
+    narrow_by_tag(checker, walk, &name.text);
     let mut declared = None;
     let (ty, optional) = match &walk.ty {
         Type::Map(map) if combine::may_equal(&map.key, &Type::String) => {
