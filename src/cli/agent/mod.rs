@@ -20,9 +20,8 @@ use planrun_models::model::Part;
 use planrun_runs::driver::Answering;
 use planrun_runs::runs::{
     Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace, new_run_id, real_host,
-    required_grant,
 };
-use planrun_serve::mode::{PlanMode, SaveError, approval};
+use planrun_serve::mode::{PlanMode, SaveError, run_options};
 use planrun_serve::report;
 
 use crate::cli::arguments::{RunFormat, RunOutput, at_least_one};
@@ -381,29 +380,11 @@ fn drive(
 ) -> Result<Outcome> {
     let plan = &planned.plan;
     wait(plan.verify_contracts())??;
-    let bounds = plan.bounds(None);
     let run = new_run_id(&**planrun.host());
     let base = base
         .map(|base| wait(planrun.base(&base)))
         .transpose()?
         .transpose()?;
-    let repeated = base.as_ref().map(|base| base.forced_repeats(&plan.plan));
-    let repeated = repeated.unwrap_or_default();
-    let approval = match required_grant(&plan.plan, &bounds) {
-        Some(grant) => {
-            let standing = plan.valid_grant(planrun, &grant)?;
-            // Whoever gave it did not know what would be repeated.
-            let standing = standing.filter(|_| repeated.is_empty());
-            Some(approval(
-                &run,
-                &plan.plan,
-                Inputs::default().values(),
-                (&bounds, &repeated),
-                standing.unwrap_or(grant),
-            ))
-        }
-        None => None,
-    };
     let is_present = terminal.is_watched() && io::stdin().is_terminal();
     let drive = ResumeOptions {
         answering: Answering {
@@ -413,16 +394,13 @@ fn drive(
         ..ResumeOptions::default()
     };
     let cancel = drive.cancel.clone();
+    let inputs = Inputs::default();
     let options = RunOptions {
-        id: Some(run),
-        repeats_effects: approval.is_some() && !repeated.is_empty(),
-        approval,
-        base,
         max_steps: arguments.max_steps,
         drive,
-        ..RunOptions::default()
+        ..run_options(planrun, plan, run, &inputs, base)?
     };
-    let run = planrun.start(plan, Inputs::default(), options)?;
+    let run = planrun.start(plan, inputs, options)?;
     let (driven, written) = drive_with_progress(run, cancel, output(arguments, terminal))?;
     written?;
     Ok(driven.outcome)

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun_core::journal::StepError;
-use planrun_core::run::{Approval, Outcome};
+use planrun_core::run::Outcome;
 use planrun_lang::call::sensitive_arguments;
 use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::protocol::RunState;
@@ -14,11 +14,9 @@ use planrun_lang::sema::inputs_of_call;
 use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
 use planrun_runs::driver::{Answering, Silence};
-use planrun_runs::runs::{
-    CheckedPlan, Error, InputReader, Inputs, ResumeOptions, Run, RunOptions, required_grant,
-};
+use planrun_runs::runs::{CheckedPlan, Error, InputReader, Inputs, ResumeOptions, Run};
 use planrun_serve::asking::PendingQuestion;
-use planrun_serve::mode::{Reply, approval};
+use planrun_serve::mode::{Reply, run_options};
 use planrun_serve::report;
 use serde_json::{Map, Value as Json};
 use tokio_util::sync::CancellationToken;
@@ -104,36 +102,17 @@ impl Toolbox {
         })?;
         let inputs = reader.finish()?;
         plan.verify_contracts().await?;
-        let bounds = plan.bounds(None);
-        let repeated = base.as_ref().map(|base| base.forced_repeats(&plan.plan));
-        let repeated = repeated.unwrap_or_default();
-        let approval = match required_grant(&plan.plan, &bounds) {
-            Some(grant) => {
-                let standing = plan.valid_grant(self.planrun(), &grant)?;
-                // Whoever gave it did not know what would be repeated.
-                let standing = standing.filter(|_| repeated.is_empty());
-                // The inputs of a single call are listed as its arguments.
-                let none = Inputs::default();
-                let listed = match shape {
-                    Shape::Plan { .. } => &inputs,
-                    Shape::Call(_) => &none,
-                };
-                let grant = standing.unwrap_or(grant);
-                let most = (&bounds, &*repeated);
-                let asked = approval(run, &plan.plan, listed.values(), most, grant);
-                let text = format!("{}{arguments_text}", asked.text).into();
-                Some(Approval { text, ..asked })
-            }
-            None => None,
+        // The inputs of a single call are listed as its arguments.
+        let none = Inputs::default();
+        let listed = match shape {
+            Shape::Plan { .. } => &inputs,
+            Shape::Call(_) => &none,
         };
-        let options = RunOptions {
-            id: Some(run.to_owned()),
-            repeats_effects: approval.is_some() && !repeated.is_empty(),
-            approval,
-            base,
-            drive: self.resume_options(cancel),
-            ..RunOptions::default()
-        };
+        let mut options = run_options(self.planrun(), plan, run.to_owned(), listed, base)?;
+        if let Some(approval) = &mut options.approval {
+            approval.text = format!("{}{arguments_text}", approval.text).into();
+        }
+        options.drive = self.resume_options(cancel);
         self.planrun().start(plan, inputs, options)
     }
 

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::Grant;
 use planrun_core::run::{Approval, short_duration};
 use planrun_lang::bounds::{Argument, Bounds, Role, Undoing, Use};
 use planrun_lang::diag::render::{command, visible_line};
@@ -14,7 +13,9 @@ use planrun_lang::secrets::{MARK, redact_paths};
 use planrun_lang::sema::{OnFailure, PassedArgument, Plan};
 use planrun_lang::types::Effect;
 use planrun_lang::value::{Value, counted};
-use planrun_runs::runs::Repeated;
+use planrun_runs::runs::{
+    Base, CheckedPlan, Error, Inputs, Planrun, Repeated, RunOptions, required_grant,
+};
 
 use crate::tokens::cut;
 
@@ -37,21 +38,43 @@ const NAME_BYTES: usize = 60;
 const CONSTANT_BYTES: usize = 40;
 const INPUT_BYTES: usize = 80;
 
-/// Returns the approval that a run of a plan with these inputs needs for a grant. `repeated`: the effects of another run
-/// that it makes again.
-pub fn approval(
-    run: &str,
-    plan: &Plan,
-    inputs: &BTreeMap<Arc<str>, Value>,
-    (bounds, repeated): (&Bounds, &[Repeated]),
-    grant: Grant,
-) -> Approval {
-    Approval {
-        text: text(run, plan, inputs, (bounds, repeated)).into(),
-        open_for: OPEN_FOR,
-        grant,
-        valid_for: VALID_FOR,
-    }
+/// Returns the options of a run of a plan that a model wrote: a plan that changes something needs an approval. A grant
+/// that was given before approves it, unless effects of `base` are made again: whoever gave the grant did not know of
+/// them. The question lists the inputs `listed`.
+///
+/// # Errors
+/// Returns an error if the grants that were given before cannot be read.
+pub fn run_options(
+    planrun: &Planrun,
+    plan: &CheckedPlan,
+    run: String,
+    listed: &Inputs,
+    base: Option<Base>,
+) -> Result<RunOptions, Error> {
+    let bounds = plan.bounds(None);
+    let repeated = base.as_ref().map(|base| base.forced_repeats(&plan.plan));
+    let repeated = repeated.unwrap_or_default();
+    let approval = match required_grant(&plan.plan, &bounds) {
+        Some(needed) => {
+            let standing = plan.valid_grant(planrun, &needed)?;
+            let standing = standing.filter(|_| repeated.is_empty());
+            let text = text(&run, &plan.plan, listed.values(), (&bounds, &repeated));
+            Some(Approval {
+                text: text.into(),
+                open_for: OPEN_FOR,
+                grant: standing.unwrap_or(needed),
+                valid_for: VALID_FOR,
+            })
+        }
+        None => None,
+    };
+    Ok(RunOptions {
+        id: Some(run),
+        repeats_effects: approval.is_some() && !repeated.is_empty(),
+        approval,
+        base,
+        ..RunOptions::default()
+    })
 }
 
 fn text(

@@ -25,7 +25,7 @@ use planrun_runs::runs::{Error, Planrun};
 use planrun_tools::tools::ServerPool;
 use serde_json::{Map, Value as Json};
 
-pub use approval::approval;
+pub use approval::run_options;
 pub use arguments::Arguments;
 pub use definitions::{Definition, Hints, INSTRUCTIONS, definitions};
 

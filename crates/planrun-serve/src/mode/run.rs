@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::Grant;
 use planrun_core::run::{Interruption, Outcome};
-use planrun_lang::bounds::Bounds;
 use planrun_lang::diag::render::{command, visible_line};
 use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
@@ -18,7 +16,7 @@ use serde_json::{Map, Value as Json};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::approval::approval;
+use super::approval::run_options;
 use super::arguments::Arguments;
 use super::driving::RunStatus;
 use super::saved::PREFIX;
@@ -54,11 +52,9 @@ pub(super) enum ReplyFormat {
     Reply,
 }
 
-/// A checked plan with the most that it may do, the grant that it needs for that, and the run that it repairs.
+/// A checked plan and the run that it repairs.
 struct Prepared {
     plan: CheckedPlan,
-    bounds: Bounds,
-    grant: Option<Grant>,
     base: Option<Base>,
 }
 
@@ -66,9 +62,9 @@ impl Prepared {
     /// Checks a plan that is to be run, and reads the run that it repairs.
     fn of(mode: &PlanMode, text: &str, run_mode: &RunMode) -> Result<Self, Reply> {
         let plan = mode.checked(text)?;
-        let bounds = plan.bounds(None);
-        let grant = required_grant(&plan.plan, &bounds);
-        if let Some(grant) = grant.as_ref().filter(|_| run_mode.only_reads) {
+        if run_mode.only_reads
+            && let Some(grant) = required_grant(&plan.plan, &plan.bounds(None))
+        {
             let tools: Vec<&str> = grant.calls.iter().map(|calls| &*calls.tool).collect();
             return Err(Reply::Failed(format!(
                 "Nothing was called. `read` takes plans that change nothing, and this one may call {}: use `run`, which asks \
@@ -83,12 +79,7 @@ impl Prepared {
             }
             None => None,
         };
-        Ok(Self {
-            plan,
-            bounds,
-            grant,
-            base,
-        })
+        Ok(Self { plan, base })
     }
 }
 
@@ -219,12 +210,7 @@ impl PlanMode {
     ) -> Result<Reply, Reply> {
         let format = run_mode.format;
         let prepared = blocking(self, move |mode| Prepared::of(mode, &text, &run_mode));
-        let Prepared {
-            plan,
-            bounds,
-            grant,
-            base,
-        } = prepared.await?;
+        let Prepared { plan, base } = prepared.await?;
         let mut reader = InputReader::new(&plan.plan);
         if let Some(base) = &base {
             reader.take_over(&base.inputs_for(&plan.plan));
@@ -234,25 +220,9 @@ impl PlanMode {
         plan.verify_contracts().await?;
         let started = blocking(self, move |mode| {
             let run = new_run_id(&**mode.planrun.host());
-            let repeated = base.as_ref().map(|base| base.forced_repeats(&plan.plan));
-            let repeated = repeated.unwrap_or_default();
-            let approval = match grant {
-                Some(grant) => {
-                    let standing = plan.valid_grant(&mode.planrun, &grant)?;
-                    // Whoever gave it did not know what would be repeated.
-                    let standing = standing.filter(|_| repeated.is_empty());
-                    let (grant, most) = (standing.unwrap_or(grant), (&bounds, &*repeated));
-                    Some(approval(&run, &plan.plan, inputs.values(), most, grant))
-                }
-                None => None,
-            };
             let options = RunOptions {
-                id: Some(run.clone()),
-                repeats_effects: approval.is_some() && !repeated.is_empty(),
-                approval,
-                base,
                 drive: mode.driven.options(),
-                ..RunOptions::default()
+                ..run_options(&mode.planrun, &plan, run.clone(), &inputs, base)?
             };
             let started = mode.planrun.start(&plan, inputs, options)?;
             mode.driven.begin(started);
