@@ -1,11 +1,10 @@
-//! `planrun explain`: pages about diagnostic codes and built-in tools.
+//! `planrun explain`: pages about diagnostic codes, built-in tools and functions.
 
 use clap::Args;
 use owo_colors::Style;
 use planrun_lang::builtins;
-use planrun_lang::diag::render::{Appearance, command, visible_line};
+use planrun_lang::diag::render::{Appearance, command, quoted, visible_line};
 use planrun_lang::diag::{Code, closest, code_named, codes};
-use planrun_lang::sema::expr::is_macro;
 use planrun_lang::syntax::ast::CLAUSE_WORDS;
 use planrun_lang::types::Signature;
 use planrun_tools::tools::{BUILT_IN, pages};
@@ -20,14 +19,17 @@ Examples:
   planrun explain unknown-field   the page of a code
   planrun explain http.fetch      the page of a built-in tool
   planrun explain http            the built-in tools of a namespace
+  planrun explain slice           the page of a function
+  planrun explain functions       every function, one per line
   planrun explain --language      the language in 4,000 tokens";
 
-/// Explain a diagnostic code or a built-in tool
+/// Explain a diagnostic code, a built-in tool or a function
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Code, tool such as `http.fetch`, or namespace such as `http`; without one, list all codes and tools
-    #[arg(value_name = "CODE|TOOL")]
+    /// Code, tool such as `http.fetch`, namespace such as `http`, function such as `slice`, or `functions`; without one, list
+    /// all codes and tools
+    #[arg(value_name = "CODE|TOOL|FUNCTION")]
     pub code: Option<String>,
     /// Print a description of the whole language in 4,000 tokens, for the prompt of a model
     #[arg(long, conflicts_with = "code")]
@@ -52,10 +54,13 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
         return Ok(Exit::Fine);
     }
     let text = match &arguments.code {
-        Some(name) => match tools(name, terminal.style) {
-            Some(text) => text,
-            None => explanation(find(name)?, terminal.style),
-        },
+        Some(name) if name == "functions" => all_functions(terminal.style),
+        Some(name) => {
+            match tools(name, terminal.style).or_else(|| function(name, terminal.style)) {
+                Some(text) => text,
+                None => explanation(find(name)?, terminal.style),
+            }
+        }
         None => format!("{}\n{}", list(terminal.style), all_tools(terminal.style)),
     };
     terminal.print(&text)?;
@@ -75,36 +80,46 @@ fn find(name: &str) -> Result<&'static Code> {
                 "`{word}` is no code: it is {what}; `{language}` describes the whole language"
             ));
         }
-        let built_in = pages::built_in();
-        let paths: Vec<String> = built_in.iter().map(|tool| tool.path()).collect();
-        let names = paths.iter().map(String::as_str).chain(BUILT_IN);
-        Failure::Usage(match closest(bare, names) {
-            Some(near) if bare.contains('.') || unknown.nearest.is_none() => {
-                format!(
-                    "there is no code or built-in tool `{}`; did you mean `{near}`?",
-                    visible_line(bare)
-                )
-            }
-            _ => unknown.to_string(),
+        Failure::Usage(match not_a_code(bare, unknown.nearest.is_some()) {
+            Some(message) => message,
+            None => unknown.to_string(),
         })
     })
 }
 
-/// Says what a word of the language is: the beginning of a statement or an item, a clause, or a function. Such words
-/// have no pages of their own.
+/// Says that there is no code, tool or function of a name that rather looks like one of a tool or function; `like_code`:
+/// it looks like that of a code.
+fn not_a_code(name: &str, like_code: bool) -> Option<String> {
+    let dotted = name.contains('.');
+    if like_code && !dotted {
+        return None;
+    }
+    let tools = pages::built_in().into_iter().map(|tool| tool.path());
+    let functions = builtins::all().map(builtins::Function::title);
+    let macros = builtins::MACROS.iter().map(builtins::Macro::title);
+    let names: Vec<String> = tools.chain(functions).chain(macros).collect();
+    let near = closest(name, names.iter().map(String::as_str).chain(BUILT_IN));
+    let shown = visible_line(name);
+    let more = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if dotted => {
+            let tool = command(&format!("tools show {}", quoted(name)));
+            format!("for a tool of the project: `{tool}`")
+        }
+        None => return None,
+    };
+    Some(format!(
+        "there is no code, built-in tool or function `{shown}`; {more}"
+    ))
+}
+
+/// Says what a word of the language is: the beginning of a statement or an item, or a clause. Such words have no pages
+/// of their own.
 fn word_of_language(word: &str) -> Option<String> {
-    let mut functions = builtins::all();
     if STATEMENTS.contains(&word) {
         Some("the beginning of a statement or of a part of a plan file".to_owned())
     } else if CLAUSE_WORDS.contains(&word) || word == "expires" {
         Some("a clause of a step".to_owned())
-    } else if let Some(function) = functions.find(|function| function.name == word) {
-        Some(format!(
-            "a function; {}",
-            function.description.trim_end_matches('.')
-        ))
-    } else if is_macro(word) {
-        Some("a macro over the elements of a list or a map".to_owned())
     } else {
         None
     }
@@ -125,6 +140,33 @@ fn tools(name: &str, style: Appearance) -> Option<String> {
         .filter(|tool| &*tool.namespace == name)
         .collect();
     (!own.is_empty()).then(|| own.into_iter().map(|tool| tool_line(tool)).collect())
+}
+
+/// Returns the page of a function or macro; `None` if the name is neither.
+fn function(name: &str, style: Appearance) -> Option<String> {
+    let text = builtins::pages::page(name)?;
+    let title = styled(name, Style::new().bold(), style);
+    Some(format!("{title} (function)\n\n{}", page(&text, style)))
+}
+
+/// Returns all functions by subject, then the macros.
+fn all_functions(style: Appearance) -> String {
+    let line = |title: String, text: &str| format!("  {title:<18}  {text}\n");
+    let subjects = builtins::SUBJECTS.iter().map(|(subject, functions)| {
+        let lines = functions
+            .iter()
+            .map(|function| line(function.title(), function.description));
+        (*subject, lines.collect::<String>())
+    });
+    let macros = builtins::MACROS
+        .iter()
+        .map(|one| line(one.title(), one.description));
+    let sections = subjects.chain([("Macros", macros.collect())]);
+    let sections = sections.map(|(subject, lines)| {
+        let title = styled(subject, Style::new().bold(), style);
+        format!("{title}\n{lines}")
+    });
+    sections.collect::<Vec<_>>().join("\n")
 }
 
 fn all_tools(style: Appearance) -> String {

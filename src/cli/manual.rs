@@ -1,8 +1,9 @@
-//! Generates the reference documents: commands, codes, built-in tools and kinds of change.
+//! Generates the reference documents: commands, codes, built-in tools, functions and kinds of change.
 
 use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
+use planrun_lang::builtins;
 use planrun_lang::diag::codes;
 use planrun_tools::tools::pages;
 
@@ -67,6 +68,27 @@ pub fn codes() -> String {
                 .replace("```plan\n", "```text\n")
                 .replace("```json\n", "```text\n");
             let _ = write!(text, "\n### {}\n\n*{}.* {}", code.name, code.severity, page);
+        }
+    }
+    text
+}
+
+/// Returns every function and macro with its page, in Markdown.
+pub fn functions() -> String {
+    let subjects = builtins::SUBJECTS.iter().map(|(subject, functions)| {
+        let pages = functions
+            .iter()
+            .map(|one| (one.title(), builtins::pages::of_function(one)));
+        (*subject, pages.collect::<Vec<_>>())
+    });
+    let macros = builtins::MACROS
+        .iter()
+        .map(|one| (one.title(), builtins::pages::of_macro(one)));
+    let mut text = String::new();
+    for (subject, pages) in subjects.chain([("Macros", macros.collect())]) {
+        let _ = write!(text, "\n## {subject}\n");
+        for (title, page) in pages {
+            let _ = write!(text, "\n### {title}\n\n{page}");
         }
     }
     text

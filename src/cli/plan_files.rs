@@ -79,13 +79,18 @@ pub fn load(file: &PlanFile) -> Result<PlanText, Problem> {
         PlanFile::Stdin => PlanText::from_reader(file.name(), io::stdin().lock()),
         PlanFile::Path(path) => PlanText::from_file(path),
     };
-    text.map_err(|error| Problem {
-        message: format!(
-            "cannot read `{}`: {}",
-            visible_line(&file.name()),
-            reason(&error)
-        ),
-        file: Some(file.name()),
+    text.map_err(|error| {
+        let near = match file {
+            // A link whose file is missing has the right name.
+            PlanFile::Path(path) if path.symlink_metadata().is_err() => did_you_mean(path),
+            PlanFile::Path(_) | PlanFile::Stdin => String::new(),
+        };
+        let name = file.name();
+        let shown = visible_line(&name);
+        Problem {
+            message: format!("cannot read `{shown}`: {}{near}", reason(&error)),
+            file: Some(name),
+        }
     })
 }
 
@@ -228,10 +233,29 @@ fn cannot_open(path: &Path, error: &io::Error) -> Failure {
     if error.kind() != io::ErrorKind::NotFound {
         return Failure::Environment(format!("cannot open `{display}`: {}", reason(error)));
     }
-    let hint = similar_path(path)
-        .map(|near| format!("; did you mean `{near}`?"))
-        .unwrap_or_default();
+    let hint = did_you_mean(path);
     Failure::Environment(format!("there is no file or folder `{display}`{hint}"))
+}
+
+/// Suggests a path in place of one that does not exist: the file of a plan that was named without its folder or its
+/// ending, or the most similar name in the same folder.
+fn did_you_mean(path: &Path) -> String {
+    let near = plan_of_name(path).or_else(|| similar_path(path));
+    let near = near.map(|near| format!("; did you mean `{}`?", visible_line(&near)));
+    near.unwrap_or_default()
+}
+
+/// Returns the file of the plan with this name, in the same folder or in `plans`.
+fn plan_of_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix(ENDING).unwrap_or(name);
+    let folder = path.parent()?;
+    let folders = [folder.to_owned(), folder.join("plans")];
+    let mut files = folders.iter().flat_map(|folder| {
+        [ENDING, json::ENDING].map(|ending| folder.join(format!("{name}{ending}")))
+    });
+    let found = files.find(|file| file.is_file())?;
+    Some(found.display().to_string())
 }
 
 /// Returns the path in the same folder whose name is most similar; `None` if none is similar.

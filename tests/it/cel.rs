@@ -140,8 +140,10 @@ fn what_does_not_hold_is_listed_with_its_reason() {
 
 #[test]
 fn every_example_of_the_library_holds() {
-    for function in builtins::all() {
-        for example in function.examples {
+    let of_functions = builtins::all().map(|function| function.examples);
+    let of_macros = builtins::MACROS.iter().map(|one| one.examples);
+    for examples in of_functions.chain(of_macros) {
+        for example in examples {
             let value = eval_text(example.expression, &IndexMap::new());
             let value = value.unwrap_or_else(|error| panic!("{}: {error}", example.expression));
             assert_eq!(

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use planrun_lang::builtins;
 use planrun_lang::diag::codes::{self, Code};
 use serde_json::Value;
 
@@ -672,8 +673,6 @@ fn explain_says_what_a_word_of_the_language_is() {
     for (word, told) in [
         ("recover", "`recover` is no code: it is a clause of a step"),
         ("each", "the beginning of a statement"),
-        ("getMonth", "it is a function; "),
-        ("transformList", "it is a macro"),
     ] {
         let output = planrun(["explain", word]).run();
         assert_eq!(output.status, 2, "{output:?}");
@@ -683,6 +682,57 @@ fn explain_says_what_a_word_of_the_language_is() {
             "{output:?}"
         );
     }
+}
+
+#[test]
+fn a_plan_named_without_its_folder_or_ending_is_found() {
+    let files = folder([("plans/tidy.plan", GOOD), ("other.plan.json", "{}")]);
+    for (name, near) in [
+        ("tidy", "did you mean `plans/tidy.plan`?"),
+        ("tidy.plan", "did you mean `plans/tidy.plan`?"),
+        ("other", "did you mean `other.plan.json`?"),
+        ("othr.plan.json", "did you mean `other.plan.json`?"),
+    ] {
+        for command in ["run", "check"] {
+            let output = planrun([command, name]).within(files.path()).run();
+            assert_eq!(output.status, 3, "{output:?}");
+            assert!(output.stderr.contains(near), "{command} {name}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn explain_has_a_page_for_every_function_and_macro() {
+    let all = planrun(["explain", "functions"]).run().stdout;
+    let functions = builtins::all().map(|one| (one.title(), one.description));
+    let macros = builtins::MACROS.iter();
+    for (title, description) in functions.chain(macros.map(|one| (one.title(), one.description))) {
+        let line = format!("  {title:<18}  {description}\n");
+        assert!(all.contains(&line), "{line}");
+    }
+    for (name, signature) in [
+        ("slice", "T[].slice(int, int) -> T[]"),
+        ("math.abs", "math.abs(int) -> int"),
+        ("abs", "math.abs(double) -> double"),
+        ("size", "size(string) -> int"),
+        ("join", "string[].join(string) -> string"),
+        ("transformList", "xs.transformList(i, x, condition, value)"),
+        ("cel.bind", "cel.bind(x, value, expression)"),
+    ] {
+        let page = planrun(["explain", name]).run();
+        assert_eq!(page.status, 0, "{page:?}");
+        assert!(page.stdout.contains(signature), "{signature}: {page:?}");
+    }
+    let misspelt = planrun(["explain", "transformLst"]).run();
+    assert!(
+        misspelt.stderr.contains("did you mean `transformList`?"),
+        "{misspelt:?}"
+    );
+    let own = planrun(["explain", "desk.find"]).run();
+    assert!(
+        own.stderr.contains("`planrun tools show desk.find`"),
+        "{own:?}"
+    );
 }
 
 #[test]

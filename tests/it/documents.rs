@@ -13,6 +13,16 @@ fn generated_documents_are_current() {
         manual::codes()
     );
     current("docs/codes.md", &codes);
+    let functions = format!(
+        "# Functions\n\nThe functions of expressions, as `planrun explain FUNCTION` describes them; [the language](language.md#expressions) \
+         describes the\noperators and the syntax. A signature has the types of the arguments and of the result. `T` is any type, the same one \
+         in\nall places of a signature; `T?` is `T` or null. What stands before the point in `T[].take(int)` is the value whose method it is.\n\
+         A line with `=>` is an example and its result as JSON. An argument that a function refuses, such as a position beyond the\nend of a \
+         list, fails the evaluation with `validation.expression`; if the argument is known before the run, the check reports it.\n\nThis page \
+         is generated from the program; update it with `PLANRUN_BLESS=1 cargo test --test it documents`.\n{}",
+        manual::functions()
+    );
+    current("docs/functions.md", &functions);
     current_part("docs/tools.md", "built-in", &manual::tools());
     current_part("docs/cli.md", "commands", &manual::commands());
     current_part("docs/breaking.md", "kinds", &manual::kinds());

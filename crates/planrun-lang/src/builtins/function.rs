@@ -1,5 +1,7 @@
 //! Descriptors of functions: name, forms, signatures and body.
 
+use std::fmt;
+
 use super::Failure;
 use crate::value::Value;
 
@@ -106,8 +108,35 @@ pub struct Example {
     pub result: &'static str,
 }
 
-impl std::fmt::Debug for Function {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Shape {
+    /// Writes the type as an author would.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any"),
+            Self::Null => f.write_str("null"),
+            Self::Bool => f.write_str("bool"),
+            Self::Int => f.write_str("int"),
+            Self::Uint => f.write_str("uint"),
+            Self::Double => f.write_str("double"),
+            Self::String => f.write_str("string"),
+            Self::Bytes => f.write_str("bytes"),
+            Self::Timestamp => f.write_str("timestamp"),
+            Self::Duration => f.write_str("duration"),
+            Self::Type => f.write_str("type"),
+            Self::Number => f.write_str("int | uint | double"),
+            Self::Variable(_) => f.write_str("T"),
+            Self::List(Self::Number) => write!(f, "({})[]", Self::Number),
+            Self::List(element) => write!(f, "{element}[]"),
+            Self::Optional(Self::Number) => write!(f, "({})?", Self::Number),
+            Self::Map(key, value) => write!(f, "map<{key}, {value}>"),
+            Self::Entry(value) => write!(f, "{{ key: string, value: {value} }}"),
+            Self::Optional(inner) => write!(f, "{inner}?"),
+        }
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
 }

@@ -3,13 +3,16 @@
 mod failure;
 mod function;
 mod library;
+mod macros;
 pub mod operators;
+pub mod pages;
 mod tools;
 
 pub use crate::types::FailureKind;
 pub use failure::Failure;
 pub use function::{Example, Form, Function, Given, Overload, Shape};
-pub use library::{format_clauses, unknown_clause, unknown_time_clause};
+pub use library::{SUBJECTS, format_clauses, unknown_clause, unknown_time_clause};
+pub use macros::{MACROS, Macro};
 pub use tools::refused_argument;
 
 /// Namespaces of built-in functions; `cel` holds the macro `cel.bind`.
@@ -20,7 +23,7 @@ const PATTERN_LIMIT: usize = 1 << 20;
 
 /// Returns all functions.
 pub fn all() -> impl Iterator<Item = &'static Function> {
-    library::ALL.iter().copied().flatten()
+    SUBJECTS.iter().flat_map(|(_, functions)| *functions)
 }
 
 /// Returns the function called as `name(…)`.

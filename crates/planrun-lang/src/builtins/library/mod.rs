@@ -75,14 +75,14 @@ pub use format::{format_clauses, unknown_clause, unknown_time_clause};
 use super::Function;
 
 /// All functions, by subject.
-pub(super) static ALL: &[&[Function]] = &[
-    conversions::FUNCTIONS,
-    collections::FUNCTIONS,
-    text::FUNCTIONS,
-    strings::FUNCTIONS,
-    format::FUNCTIONS,
-    moments::FUNCTIONS,
-    math::FUNCTIONS,
-    lists::FUNCTIONS,
-    encoding::FUNCTIONS,
+pub static SUBJECTS: &[(&str, &[Function])] = &[
+    ("Conversions", conversions::FUNCTIONS),
+    ("Collections", collections::FUNCTIONS),
+    ("Lists", lists::FUNCTIONS),
+    ("Strings", text::FUNCTIONS),
+    ("Parts and spelling of strings", strings::FUNCTIONS),
+    ("Templates", format::FUNCTIONS),
+    ("Times and durations", moments::FUNCTIONS),
+    ("Numbers", math::FUNCTIONS),
+    ("Encodings", encoding::FUNCTIONS),
 ];

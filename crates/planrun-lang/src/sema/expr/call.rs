@@ -8,7 +8,7 @@ use super::merged::merged;
 use super::names::{check_binding, check_winner};
 use super::overload::{self, Verdict};
 use super::{Checker, Expectation, Node, Op, Typed, report};
-use crate::builtins::{self, Function};
+use crate::builtins::{self, Form, Function};
 use crate::diag::Fix;
 use crate::diag::foreign::Shape;
 use crate::sema::callable::accepted;
@@ -43,7 +43,14 @@ pub(super) fn check_global_call(
         return report_no_function(checker, None, name, arguments, span);
     };
     let typed = check_arguments(checker, arguments);
-    check_function_call(checker, function, name, typed, arguments, span)
+    check_function_call(
+        checker,
+        (function, Form::Global),
+        name,
+        typed,
+        arguments,
+        span,
+    )
 }
 
 /// Reports a call of a tool or a plan where only values are allowed. It is checked like a step; if it has no other
@@ -109,6 +116,7 @@ pub(super) fn check_namespaced_call(
         return report_no_function(checker, Some(namespace), name, arguments, span);
     };
     let typed = check_arguments(checker, arguments);
+    let function = (function, Form::Namespace(namespace));
     check_function_call(checker, function, name, typed, arguments, span)
 }
 
@@ -157,7 +165,7 @@ pub(super) fn check_arguments(
 
 fn check_function_call(
     checker: &mut Checker<'_>,
-    function: &'static Function,
+    (function, form): (&'static Function, Form),
     name: &ast::Name,
     typed: Vec<Typed>,
     arguments: &[ast::Argument],
@@ -167,7 +175,7 @@ fn check_function_call(
         .iter()
         .map(|argument| argument.value.span)
         .collect();
-    let ty = result_type(checker, function, name, &typed, &spans, false);
+    let ty = result_type(checker, function, name, &typed, &spans, form);
     let nodes: Vec<Node> = typed.into_iter().map(|typed| typed.node).collect();
     if ty != Type::Invalid
         && let Some(value) = folded(function, &nodes)
@@ -212,7 +220,7 @@ pub(super) fn result_type(
     name: &ast::Name,
     arguments: &[Typed],
     spans: &[Span],
-    method: bool,
+    form: Form,
 ) -> Type {
     let types: Vec<Type> = arguments.iter().map(|typed| typed.ty.clone()).collect();
     match overload::resolve(function, &types) {
@@ -225,7 +233,7 @@ pub(super) fn result_type(
                 checker.report(report::absent_operand(
                     &typed.ty,
                     *span,
-                    method && position == 0,
+                    form == Form::Method && position == 0,
                 ));
             }
             let present: Vec<Type> = types.iter().map(Type::without_null).collect();
@@ -235,7 +243,7 @@ pub(super) fn result_type(
             }
         }
         Verdict::NoOverload => {
-            let finding = report::no_overload(function, name, &types, method);
+            let finding = report::no_overload(function, name, &types, form);
             let has_no_value =
                 |typed: &Typed| typed.ty == Type::Null && typed.node.constant().is_none();
             checker.report(if arguments.iter().any(has_no_value) {

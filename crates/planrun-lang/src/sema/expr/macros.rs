@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::operator::{require_bool, require_present};
 use super::{Checker, Comprehension, MacroKind, Op, Typed, combine, narrow, report};
+use crate::builtins::MACROS;
 use crate::sema::Lookup;
 use crate::source::Span;
 use crate::syntax::ast;
@@ -16,24 +17,16 @@ pub(super) struct Form {
     condition: bool,
 }
 
-/// Names of macros, for suggestions.
-pub(super) const NAMES: &[&str] = &[
-    "all",
-    "exists",
-    "exists_one",
-    "existsOne",
-    "map",
-    "filter",
-    "sortBy",
-    "transformList",
-    "transformMap",
-    "transformMapEntry",
-];
+/// Returns the names of the macros over elements, for suggestions.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let macros = MACROS.iter().filter(|one| one.over_elements);
+    macros.map(|one| one.name)
+}
 
 /// Returns true if this is the name of a macro over the elements of a list or a map.
 #[must_use]
-pub fn is_macro(name: &str) -> bool {
-    NAMES.contains(&name)
+pub(super) fn is_macro(name: &str) -> bool {
+    names().any(|known| known == name)
 }
 
 /// Returns the macro with this name and number of arguments.

@@ -6,7 +6,7 @@ use super::foreign::{Root, find_foreign, note_argument_reads};
 use super::macros::check_comprehension;
 use super::walk::Walk;
 use super::{Checker, Expectation, LinkOp, Node, Op, Typed, construct, macros, report};
-use crate::builtins::{self, Function};
+use crate::builtins::{self, Form, Function};
 use crate::diag::Diagnostic;
 use crate::diag::codes::types::NO_OVERLOAD;
 use crate::diag::foreign::Shape;
@@ -48,7 +48,7 @@ pub(super) fn check_method_link(
     let mut all = vec![receiver];
     all.extend(typed);
     let before = checker.diagnostics.len();
-    let ty = result_type(checker, function, name, &all, &spans, true);
+    let ty = result_type(checker, function, name, &all, &spans, Form::Method);
     if checker
         .diagnostics
         .get(before)
@@ -210,7 +210,7 @@ fn report_no_method(
     if let Some(link) = foreign_method(checker, walk, name, arguments, span) {
         return link;
     }
-    let is_macro = misspelt(&name.text, macros::NAMES.iter().copied()).is_some();
+    let is_macro = misspelt(&name.text, macros::names()).is_some();
     if is_macro || walk.ty == Type::Invalid {
         note_argument_reads(checker, arguments);
     } else {

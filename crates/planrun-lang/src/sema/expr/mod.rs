@@ -47,7 +47,6 @@ pub use code::{
     CheckedExpr, Comprehension, Conversion, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op,
     Operator, Piece, Read, ReadKind, StateTest, Unchecked,
 };
-pub use macros::is_macro;
 pub use narrow::{atoms, negated_atoms};
 pub(super) use narrow::{opposite, path_text, present_path};
 pub use pattern::CheckedPattern;

@@ -263,34 +263,3 @@ fn fallback_result(function: &Function) -> Type {
         _ => Type::Invalid,
     }
 }
-
-/// Returns the signatures of a function as an author would write them.
-pub(super) fn forms(function: &Function, method: bool) -> Vec<String> {
-    let text = |overload: &Overload| {
-        let mut parameters: Vec<String> = overload.parameters.iter().map(shape_text).collect();
-        let receiver = if method && !parameters.is_empty() {
-            format!("{}.", parameters.remove(0))
-        } else {
-            String::new()
-        };
-        let name = function.name;
-        format!(
-            "{receiver}{name}({}) -> {}",
-            parameters.join(", "),
-            shape_text(&overload.result)
-        )
-    };
-    function.overloads.iter().map(text).collect()
-}
-
-fn shape_text(shape: &Shape) -> String {
-    match shape {
-        Shape::Variable(_) => "T".to_owned(),
-        Shape::List(Shape::Number) => format!("({})[]", shape_text(&Shape::Number)),
-        Shape::List(element) => format!("{}[]", shape_text(element)),
-        Shape::Map(key, value) => format!("map<{}, {}>", shape_text(key), shape_text(value)),
-        Shape::Optional(inner) => format!("{}?", shape_text(inner)),
-        Shape::Entry(value) => format!("{{ key: string, value: {} }}", shape_text(value)),
-        other => instance(other, &Bound::default()).to_string(),
-    }
-}

@@ -5,7 +5,7 @@ use super::expected::Expected;
 use super::foreign_statements::{arms, heads, parameters, parts, step_words};
 use super::foreign_tests::test_line;
 use super::foreign_values::{
-    dollar, double_braces, format_string, lambda, position, slice, spread,
+    dollar, double_braces, format_string, lambda, optional_index, position, slice, spread,
 };
 use super::hint::{Hint, note_of, replace};
 use crate::diag::Diagnostic;
@@ -16,7 +16,7 @@ use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
 /// Returns a diagnostic if the text at the position where parsing failed is the syntax of another language.
 pub(super) fn foreign_syntax(context: &Context<'_>) -> Option<Diagnostic> {
-    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 27] = [
+    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 28] = [
         semicolon,
         comment,
         doubled,
@@ -28,6 +28,7 @@ pub(super) fn foreign_syntax(context: &Context<'_>) -> Option<Diagnostic> {
         lambda,
         format_string,
         spread,
+        optional_index,
         slice,
         dollar,
         words_around,

@@ -131,6 +131,23 @@ pub(super) fn spread(context: &Context<'_>) -> Option<Hint> {
     })
 }
 
+/// `xs?[0]`, which reads as a condition without its `:`
+pub(super) fn optional_index(context: &Context<'_>) -> Option<Hint> {
+    if !context.expects_mark(":") {
+        return None;
+    }
+    let mark = context.all().windows(3).find_map(|tokens| {
+        let [value, mark, open] = tokens else {
+            return None;
+        };
+        let touch = value.end == mark.start && mark.end == open.start;
+        let reads = context.slice(*mark) == "?" && context.slice(*open) == "[";
+        (touch && reads).then_some(mark.span())
+    })?;
+    let message = "an element of a value that may be absent is read with `?.[…]`";
+    Some(Hint::new(mark, message, "write `?.[`").perhaps(vec![replace(mark, "?.")]))
+}
+
 /// `xs[1:2]`, `xs.0`, `o!.a` and `a ?: b`
 pub(super) fn slice(context: &Context<'_>) -> Option<Hint> {
     let (found, span) = (context.found_text(), context.found_span());

@@ -167,6 +167,11 @@ fn bare(context: &Context<'_>) -> Option<Hint> {
             hint.certainly(add(format!("step {name} = ")))
         });
     }
+    if let Some(mark) = reassignment(context) {
+        let message = format!("`{word} {mark}` is not a statement");
+        let advice = "values cannot be reassigned; use a new name, such as `let m = n + 1`";
+        return Some(Hint::new(span, message, advice));
+    }
     if !context.first_then("=") {
         return None;
     }
@@ -180,6 +185,13 @@ fn bare(context: &Context<'_>) -> Option<Hint> {
     let first = if context.calls_tool() { "step" } else { "let" };
     let help = format!("write `step {word} = …` for a call, `let {word} = …` for a value");
     Some(Hint::new(span, message, help).certainly(add(format!("{first} "))))
+}
+
+/// Returns `+=`, `++` and the like if they follow the first word.
+fn reassignment(context: &Context<'_>) -> Option<String> {
+    let marks = context.all().get(1..3)?.iter();
+    let mark: String = marks.map(|token| context.slice(*token)).collect();
+    matches!(&*mark, "+=" | "-=" | "*=" | "/=" | "++" | "--").then_some(mark)
 }
 
 /// Formats the words as `` `a`, `b` or `c` ``.

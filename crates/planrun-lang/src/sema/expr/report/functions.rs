@@ -97,7 +97,7 @@ pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -
     if builtins::global(&name.text).is_some() {
         return diagnostic.help(format!("`{0}` is a function: write `{0}(x)`", name.text));
     }
-    if macros::NAMES.contains(&&*name.text) {
+    if macros::is_macro(&name.text) {
         return diagnostic.help(format!(
             "`{0}` takes a variable and an expression: `xs.{0}(x, …)`",
             name.text
@@ -107,7 +107,7 @@ pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -
         .filter(|function| function.forms.contains(&Form::Method))
         .filter(|function| overload::takes_receiver(function, receiver))
         .map(|one| one.name);
-    let macros = macros::NAMES.iter().copied().filter(|_| is_range(receiver));
+    let macros = macros::names().filter(|_| is_range(receiver));
     let mut known: Vec<&str> = methods.chain(macros).collect();
     known.sort_unstable();
     with_misspelt(diagnostic, name, &known)
@@ -137,7 +137,7 @@ fn with_misspelt(diagnostic: Diagnostic, name: &ast::Name, known: &[&str]) -> Di
     let near = misspelt(&name.text, known.iter().copied());
     let diagnostic = match near {
         Some(_) => diagnostic,
-        None => diagnostic.help("`planrun explain --language` lists the functions"),
+        None => diagnostic.help("`planrun explain functions` lists them"),
     };
     with_near(diagnostic, near, name.span, known)
 }
@@ -146,16 +146,17 @@ pub(in crate::sema::expr) fn no_overload(
     function: &Function,
     name: &ast::Name,
     arguments: &[Type],
-    method: bool,
+    form: Form,
 ) -> Diagnostic {
+    let method = form == Form::Method;
     let types: Vec<String> = arguments.iter().map(short).collect();
     let given = match types.split_first() {
         Some((receiver, rest)) if method => {
             format!("{receiver}.{}({})", function.name, rest.join(", "))
         }
-        _ => format!("{}({})", function.name, types.join(", ")),
+        _ => format!("{}({})", function.title(), types.join(", ")),
     };
-    let mut forms = overload::forms(function, method);
+    let mut forms = function.signatures(form);
     if let Some(more) = forms
         .len()
         .checked_sub(MAX_LISTED_FORMS)

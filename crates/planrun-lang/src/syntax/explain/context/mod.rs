@@ -118,7 +118,7 @@ impl<'s> Context<'s> {
     }
 
     /// Returns all tokens of the damaged text.
-    fn all(&self) -> &'s [Token] {
+    pub fn all(&self) -> &'s [Token] {
         self.tokens
             .get(self.first..self.end.max(self.first))
             .unwrap_or_default()
