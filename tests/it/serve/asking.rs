@@ -1,12 +1,9 @@
 //! Questions as links to pages, for clients that open them.
 
-use std::time::Duration;
-
 use planrun_core::journal::SubmittedAnswer;
 use planrun_runs::runs::{Addressee, RunFilter};
-use serde_json::{Value as Json, json};
 
-use super::{Person, TIDY, TicketProject, browser};
+use super::*;
 
 const THINKS: Duration = Duration::from_millis(1100);
 
@@ -156,4 +153,74 @@ async fn constants_in_a_question_are_listed_as_a_person_would() {
         question.contains(r#"id is "a", "b" or one of 3 more, by = "me""#),
         "{question}"
     );
+}
+
+/// A project whose tool `desk.hold` answers only after `desk.free` was called.
+fn holding() -> TicketProject {
+    let desk = TicketProject::new();
+    let freed = Arc::new(tokio::sync::Notify::new());
+    let waiting = freed.clone();
+    let hold = tool::from_async("tool desk.hold() -> string read", move |_: Json| {
+        let waiting = waiting.clone();
+        async move {
+            waiting.notified().await;
+            Ok::<_, CallError>("held")
+        }
+    });
+    let free = tool::from_fn(
+        "tool desk.free(by: string) -> string read",
+        move |asked: Json| {
+            freed.notify_one();
+            Ok::<_, CallError>(asked["by"].clone())
+        },
+    );
+    let planrun = Planrun::open(desk.folder.path()).unwrap();
+    let tools: Vec<Tool> = [hold, free].map(Result::unwrap).into();
+    TicketProject {
+        mode: PlanMode::new(planrun.with_tools(tools)),
+        ..desk
+    }
+}
+
+/// The call ends only after the answer.
+const HELD: &str = r#"use desk
+plan held() -> string {
+    parallel {
+        step long = desk.hold()
+        step free = do {
+            step who = input "Who frees it?" -> { name: string }
+            step freed = desk.free(by: who.name)
+            yield freed
+        }
+    }
+    reply "${long} for ${free}"
+}"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_beside_a_call_that_goes_on_is_asked() {
+    let desk = holding();
+    let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let person = Person::answering([answer.clone()]);
+        let mut client = desk.client(revision, person).await;
+        let (text, is_error) = client.call_text("read", json!({ "plan": HELD })).await;
+        assert!(!is_error && text.contains("held for Ada"), "{text}");
+        assert_eq!(client.asked.len(), 1, "{:?}", client.asked);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_cannot_ask_is_told_of_a_question_beside_a_call() {
+    let desk = holding();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let (text, _) = client.call_text("read", json!({ "plan": HELD })).await;
+    assert!(text.contains("waits for the person"), "{text}");
+    assert!(text.contains("Who frees it?"), "{text}");
+    let run = text.split(' ').nth(1).unwrap().to_owned();
+    let given = SubmittedAnswer::new("free.who", json!({ "name": "Bo" }));
+    let planrun = desk.mode.planrun();
+    planrun.answer(Addressee::Run(&run), &[given]).unwrap();
+    let wait = json!({ "id": run, "wait_s": 45 });
+    let (text, is_error) = client.call_text("runs", wait).await;
+    assert!(!is_error && text.contains("held for Bo"), "{text}");
 }

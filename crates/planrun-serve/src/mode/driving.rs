@@ -36,6 +36,8 @@ pub(super) enum RunStatus {
         steps: u64,
         /// The step that started last.
         path: Arc<str>,
+        /// The number of the event of the last question; 0 if nothing was asked.
+        asked: u64,
     },
     /// The run has ended or waits for something, or the reason why it cannot be driven.
     Stopped(Arc<Result<Outcome, String>>),
@@ -92,6 +94,7 @@ impl DrivenRuns {
         let (sender, receiver) = watch::channel(RunStatus::Running {
             steps: 0,
             path: Arc::default(),
+            asked: 0,
         });
         let mut runs = self.runs.lock();
         runs.insert(id.clone(), receiver.clone());
@@ -145,12 +148,26 @@ impl Drop for Watcher {
 
 impl Observer for Watcher {
     fn observe(&mut self, event: &Event) {
-        let EventKind::StepRunning { path, .. } = &event.kind else {
-            return;
+        let asks = matches!(event.kind, EventKind::StepAsks { .. });
+        let started = if let EventKind::StepRunning { path, .. } = &event.kind {
+            Some(path)
+        } else {
+            None
         };
-        self.sender.send_replace(RunStatus::Running {
-            steps: event.number,
-            path: path.clone(),
+        if !asks && started.is_none() {
+            return;
+        }
+        self.sender.send_modify(|status| {
+            let RunStatus::Running { steps, path, asked } = status else {
+                return;
+            };
+            *steps = event.number;
+            if let Some(started) = started {
+                path.clone_from(started);
+            }
+            if asks {
+                *asked = event.number;
+            }
         });
     }
 }

@@ -234,7 +234,7 @@ impl PlanMode {
 
     /// Returns the reply for a question that the client cannot ask, or that the person is reading now. In the latter
     /// case the address of the page is left out, because the person already has it.
-    async fn unanswered(&self, question: &PendingQuestion) -> Reply {
+    pub(super) async fn unanswered(&self, question: &PendingQuestion) -> Reply {
         let run = &question.run;
         let is_open = self.pages.is_open(run, &question.path);
         let page = if is_open {

@@ -27,6 +27,8 @@ use crate::report;
 
 /// Polling interval of a run that another process drives.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// How often the journal is read for a question that a run has published. After that, it has been answered.
+const MAX_LOOKS: u32 = 10;
 /// How often the journal is asked whether a suspended run can be resumed.
 const DUE_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum size of a plan from a model, in bytes.
@@ -83,7 +85,15 @@ impl Prepared {
     }
 }
 
-/// What a run that is not driven here waits for.
+/// What ended the wait for a run that is driven here.
+enum Watched {
+    Stopped(Arc<Result<Outcome, String>>),
+    /// It has asked something, with the number of this event.
+    Asks(u64),
+    TimeOver,
+}
+
+/// What a run waits for, according to its journal.
 enum Standing {
     Ended(Box<Outcome>),
     Asks(PendingQuestion),
@@ -242,7 +252,7 @@ impl PlanMode {
     ) -> Result<Reply, Reply> {
         tokio::select! {
             reply = self.wait_and_ask(run, &client, options) => reply,
-            () = client.cancelled() => Ok(Reply::text(self.still_running(run))),
+            () = client.cancelled() => Ok(self.still_running(run)),
         }
     }
 
@@ -254,27 +264,35 @@ impl PlanMode {
     ) -> Result<Reply, Reply> {
         // Questions that this call has asked and that have not been answered.
         let mut asked: Vec<Arc<str>> = Vec::new();
+        // The last question of a run that goes on meanwhile, by its event, and how often the journal was read for it.
+        let (mut seen, mut asking, mut looks) = (0, 0, 0);
         loop {
             if let Some(status) = self.driven.status(run) {
-                let stopped = self
-                    .wait_until_stopped(status, &**client, options.until)
-                    .await;
-                if stopped.is_none() {
-                    return Ok(Reply::text(self.still_running(run)));
-                }
-                if let Some(Err(why)) = stopped.as_deref() {
-                    return Err(Reply::Failed(format!("run {run}: {why}")));
+                match self.watch(status, &**client, seen, options.until).await {
+                    Watched::Asks(event) => asking = event,
+                    Watched::TimeOver => return self.out_of_time(run).await,
+                    Watched::Stopped(stopped) => {
+                        if let Err(why) = &*stopped {
+                            return Err(Reply::Failed(format!("run {run}: {why}")));
+                        }
+                    }
                 }
             }
             let id = run.to_owned();
-            let reply = match blocking(self, move |mode| Standing::of(mode, &id)).await? {
+            let standing = blocking(self, move |mode| Standing::of(mode, &id)).await?;
+            // The event of a question is published a moment before it is in the journal.
+            looks += 1;
+            if matches!(standing, Standing::Asks(_)) || looks > MAX_LOOKS {
+                (seen, looks) = (asking, 0);
+            }
+            let reply = match standing {
                 Standing::Ended(outcome) => Some(reply_for(&outcome, options.format)),
                 Standing::Asks(question) => {
                     self.ask_or_wait(question, client, options, &mut asked)
                         .await
                 }
                 Standing::DrivenElsewhere if runtime_now() >= options.until => {
-                    Some(Reply::text(self.still_running(run)))
+                    Some(self.still_running(run))
                 }
                 Standing::DrivenElsewhere => {
                     sleep(POLL_INTERVAL).await;
@@ -348,40 +366,53 @@ impl PlanMode {
         Ok(false)
     }
 
-    /// Waits until a run stops, and reports its progress to the client. Returns `None` if the time is over first.
-    async fn wait_until_stopped(
+    /// Waits until a run that is driven here stops or asks something after the event `seen`, and reports its progress to
+    /// the client.
+    async fn watch(
         &self,
         mut status: tokio::sync::watch::Receiver<RunStatus>,
         client: &dyn Client,
+        seen: u64,
         until: Instant,
-    ) -> Option<Arc<Result<Outcome, String>>> {
+    ) -> Watched {
         let mut reported_at = runtime_now();
         loop {
             let (steps_done, path) = match &*status.borrow_and_update() {
-                RunStatus::Stopped(rest) => return Some(rest.clone()),
-                RunStatus::Running { steps, path } => (*steps, path.clone()),
+                RunStatus::Stopped(rest) => return Watched::Stopped(rest.clone()),
+                RunStatus::Running { asked, .. } if *asked > seen => return Watched::Asks(*asked),
+                RunStatus::Running { steps, path, .. } => (*steps, path.clone()),
             };
             if reported_at.elapsed() >= PROGRESS_INTERVAL && steps_done > 0 {
                 reported_at = runtime_now();
                 client.progress(steps_done, &visible_line(&path)).await;
             }
             tokio::select! {
-                () = sleep_until(until) => return None,
+                () = sleep_until(until) => return Watched::TimeOver,
                 // Progress is reported at least every second, even without a change, so that the client does not time
                 // out.
                 () = sleep(PROGRESS_INTERVAL) => {}
                 changed = status.changed() => if changed.is_err() {
                     return match &*status.borrow() {
-                        RunStatus::Stopped(rest) => Some(rest.clone()),
-                        RunStatus::Running { .. } => None,
+                        RunStatus::Stopped(rest) => Watched::Stopped(rest.clone()),
+                        RunStatus::Running { .. } => Watched::TimeOver,
                     };
                 },
             }
         }
     }
 
-    /// Returns the text for a run that continues after the time of a call is over.
-    fn still_running(&self, run: &str) -> String {
+    /// Returns the reply for a run that continues, or waits for a person, after the time of a call is over.
+    async fn out_of_time(self: &Arc<Self>, run: &str) -> Result<Reply, Reply> {
+        let id = run.to_owned();
+        let standing = blocking(self, move |mode| Standing::of(mode, &id)).await?;
+        if let Standing::Asks(question) = standing {
+            return Ok(self.unanswered(&question).await);
+        }
+        Ok(self.still_running(run))
+    }
+
+    /// Returns the reply for a run that continues after the time of a call is over.
+    fn still_running(&self, run: &str) -> Reply {
         let path = self
             .driven
             .status(run)
@@ -390,7 +421,9 @@ impl PlanMode {
                 RunStatus::Stopped(_) => None,
             });
         let at = path.map_or(String::new(), |path| format!(" at {}", visible_line(&path)));
-        format!("run {run} continues{at} in the background: runs(id: \"{run}\", wait_s: 45)")
+        Reply::text(format!(
+            "run {run} continues{at} in the background: runs(id: \"{run}\", wait_s: 45)"
+        ))
     }
 }
 
