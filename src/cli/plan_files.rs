@@ -270,7 +270,15 @@ fn similar_path(path: &Path) -> Option<String> {
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
     names.sort();
-    let near = closest(name, names.iter().map(String::as_str))?;
+    // The endings are alike and would make every name similar.
+    let stem = |name: &str| {
+        name.split_once('.')
+            .map_or(name, |(stem, _)| stem)
+            .to_owned()
+    };
+    let stems: Vec<String> = names.iter().map(|name| stem(name)).collect();
+    let near = closest(&stem(name), stems.iter().map(String::as_str))?.to_owned();
+    let near = names.iter().find(|name| stem(name) == near)?;
     Some(path.with_file_name(near).display().to_string())
 }
 

@@ -185,6 +185,65 @@ fn s4_23_a_killed_loop_goes_on_and_an_unreadable_session_is_left_as_it_is() {
 }
 
 #[test]
+fn a_session_in_which_a_process_is_at_work_is_refused_to_others() {
+    let setup = TestProject::new("- { text: late, delay: 60s }\n- { text: One }");
+    let lock = (setup.0.folder.path()).join(".planrun/sessions/s.process.lock");
+    std::thread::scope(|scope| {
+        let begun = setup.program(&["agent", "--mode", "loop", "--session", "s", "First"]);
+        let first = scope.spawn(|| begun.killed_after(Duration::from_secs(8)));
+        while !lock.exists() || setup.0.model.log().is_empty() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let other = setup.agent(&[]);
+        assert_eq!((other.status, &*other.stdout), (3, ""), "{other:?}");
+        let why = "another process is at work in the session `s`";
+        assert!(other.stderr.contains(why), "{other:?}");
+        first.join().unwrap();
+    });
+    let output = setup.agent(&[]);
+    assert_eq!((output.status, &*output.stdout), (0, "One\n"), "{output:?}");
+}
+
+#[test]
+fn a_call_that_another_process_drives_is_waited_for_and_not_called_interrupted() {
+    let program = "env: [DESK_URL]
+apps: [apps/desk.yaml]
+tools:
+  slow:
+    process:
+      command: [sh, -c, 'echo begun >> log; sleep 3; echo put']
+      output: text
+      tools: [{ name: put, effect: effect, returns: { type: string } }]
+";
+    let turns = "- { calls: [{ name: slow_put, arguments: {} }] }\n- { text: Done. }";
+    let setup = TestProject(ModelProject::new(DESK, turns, &[("planrun.yaml", program)]));
+    let output = setup.agent(&["Put it"]);
+    assert_eq!(output.status, 4, "{output:?}");
+    let run = output.stderr.split("run ").nth(1).unwrap();
+    let run = run.split(' ').next().unwrap();
+    let log = setup.0.folder.path().join("log");
+    let setup = &setup;
+    std::thread::scope(|scope| {
+        let answer = ["runs", "answer", run, "approval=true", "--resume"];
+        let driving = scope.spawn(move || setup.program(&answer).run());
+        while !log.exists() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let output = setup.agent(&[]);
+        assert_eq!(
+            (output.status, &*output.stdout),
+            (0, "Done.\n"),
+            "{output:?}"
+        );
+        assert_eq!(driving.join().unwrap().status, 0);
+    });
+    let messages = setup.last_request();
+    let result = messages.last().unwrap().as_str().unwrap();
+    assert!(result.contains("\"reply\":\"put\""), "{messages:?}");
+    assert_eq!(std::fs::read_to_string(log).unwrap(), "begun\n");
+}
+
+#[test]
 fn what_is_for_the_other_mode_is_refused() {
     let setup = TestProject::new("- { text: x }");
     for (arguments, message) in [

@@ -1,6 +1,7 @@
 //! Sessions: conversations that are stored after every round, and can be continued later.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,12 @@ pub struct Sessions {
     project: PathBuf,
 }
 
+/// A session that no other process can hold until this is dropped.
+#[derive(Debug)]
+pub struct HeldSession {
+    _lock: Option<File>,
+}
+
 /// Why a session cannot be used. Nothing has been changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -87,6 +94,10 @@ pub enum SessionError {
         "the session `{0}` was changed by another process in the meantime; nothing was overwritten"
     )]
     Changed(String),
+    #[error(
+        "another process is at work in the session `{0}`; continue it when that process has ended, or start a session of your own"
+    )]
+    InUse(String),
     #[error("cannot save the session `{id}`: {error}")]
     Files { id: String, error: io::Error },
 }
@@ -214,13 +225,28 @@ impl Sessions {
         })
     }
 
+    /// Holds a session for this process: what is being called in it must not be taken for interrupted and be called
+    /// again. Returns an error if another process holds it.
+    pub fn hold(&self, id: &str) -> Result<HeldSession, SessionError> {
+        let path = self.path(id)?.with_extension("process.lock");
+        let locked = self
+            .make_folder()
+            .and_then(|()| self.host.try_lock(&path))
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::WouldBlock => SessionError::InUse(id.to_owned()),
+                _ => SessionError::Files {
+                    id: id.to_owned(),
+                    error,
+                },
+            });
+        locked.map(|lock| HeldSession { _lock: lock })
+    }
+
     /// Stores a session. Returns an error if another process has changed it, or the file cannot be written.
     pub fn save(&self, session: &mut Session) -> Result<(), SessionError> {
         let path = self.path(&session.id)?;
         let write = || {
-            check_own_folder(&*self.host, &self.project)?;
-            make_own_folder(&*self.host, &self.project)?;
-            self.host.make_private_folder(&self.folder())?;
+            self.make_folder()?;
             // Until the file is written, no other process can write it.
             let _lock = self.host.lock(&path.with_extension("lock"))?;
             let known = self.text(&path)?;
@@ -249,6 +275,12 @@ impl Sessions {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn make_folder(&self) -> io::Result<()> {
+        check_own_folder(&*self.host, &self.project)?;
+        make_own_folder(&*self.host, &self.project)?;
+        self.host.make_private_folder(&self.folder())
     }
 
     fn folder(&self) -> PathBuf {

@@ -35,10 +35,8 @@ pub(super) fn run(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -
     let sessions = Sessions::of(planrun.host().clone(), folder);
     let id = arguments.session.clone();
     let id = id.unwrap_or_else(|| new_run_id(&**planrun.host()));
-    let mut session = sessions
-        .open(&id)
-        .map_err(|error| session_failure(&error))?;
-    if request.is_none() && session.is_new() {
+    let known = sessions.open(&id).map_err(|error| session_failure(&error));
+    if request.is_none() && known?.is_new() {
         return Err(Failure::Usage(if arguments.session.is_some() {
             format!("there is no session `{id}` yet; add a request")
         } else {
@@ -52,6 +50,13 @@ pub(super) fn run(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -
         }
         types => types?,
     };
+    let _held = sessions
+        .hold(&id)
+        .map_err(|error| session_failure(&error))?;
+    // Until it was held, another process may have continued it.
+    let mut session = sessions
+        .open(&id)
+        .map_err(|error| session_failure(&error))?;
     let requested = arguments.agent.as_ref().or(session.agent_type.as_ref());
     let agent_type = agent_type(&types, requested.map(String::as_str))?;
     session.agent_type = Some(agent_type.name.to_string());
@@ -120,9 +125,10 @@ fn reject_plan_flags(arguments: &Arguments) -> Result<()> {
 fn session_failure(error: &SessionError) -> Failure {
     match error {
         SessionError::Name(_) => Failure::Usage(error.to_string()),
-        SessionError::Unreadable { .. } | SessionError::Changed(_) | SessionError::Files { .. } => {
-            Failure::Environment(error.to_string())
-        }
+        SessionError::Unreadable { .. }
+        | SessionError::Changed(_)
+        | SessionError::InUse(_)
+        | SessionError::Files { .. } => Failure::Environment(error.to_string()),
     }
 }
 

@@ -348,10 +348,20 @@ impl Agent {
     }
 
     /// Returns the result of a call that an earlier process made: that of its run, which is resumed if it is paused. A
-    /// run that was interrupted is only reported, because its call may have happened.
+    /// run that another process drives now, after an answer for example, is waited for. A run that was interrupted is
+    /// only reported, because its call may have happened.
     async fn recover_call(&self, run: &str) -> Called {
-        let Ok(summary) = self.toolbox.planrun().run(run) else {
-            return Called::Failed(NOT_CALLED.to_owned());
+        let summary = loop {
+            match self.toolbox.planrun().run(run) {
+                Ok(summary) if summary.driven && !self.setup.cancel.is_cancelled() => {
+                    tokio::select! {
+                        () = tokio::time::sleep(POLL_INTERVAL) => {}
+                        () = self.setup.cancel.cancelled() => {}
+                    }
+                }
+                Ok(summary) => break summary,
+                Err(_) => return Called::Failed(NOT_CALLED.to_owned()),
+            }
         };
         let rests = summary
             .state
@@ -387,6 +397,9 @@ fn allowed(planrun: &Planrun) -> Result<Grant, Error> {
     let workspace = planrun.workspace()?;
     Ok(workspace.project.settings.allow.unwrap_or_default())
 }
+
+/// How often the journal is read while another process drives the run of a call.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The answer to a call whose sub-agents were interrupted.
 const BROKEN_OFF: &str = "[Interrupted] The process ended while sub-agents were at work, and their reports are lost. What they \

@@ -102,4 +102,8 @@ pub trait Host: PathResolver {
     fn lock(&self, _path: &Path) -> io::Result<Option<File>> {
         Ok(None)
     }
+    /// Like [`Self::lock`], but returns an error of the kind `WouldBlock` at once if another process holds the lock.
+    fn try_lock(&self, _path: &Path) -> io::Result<Option<File>> {
+        Ok(None)
+    }
 }

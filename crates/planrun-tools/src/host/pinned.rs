@@ -95,6 +95,7 @@ impl Host for PinnedHost {
         fn make_folder(path: &Path) -> io::Result<()>;
         fn make_private_folder(path: &Path) -> io::Result<()>;
         fn lock(path: &Path) -> io::Result<Option<File>>;
+        fn try_lock(path: &Path) -> io::Result<Option<File>>;
     }
 
     fn read_file(&self, path: &Path) -> io::Result<String> {

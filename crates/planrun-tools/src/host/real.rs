@@ -112,14 +112,25 @@ impl Host for RealHost {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<File>> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path)?;
+        let file = open_lock(path)?;
         file.lock()?;
         Ok(Some(file))
     }
+
+    fn try_lock(&self, path: &Path) -> io::Result<Option<File>> {
+        let file = open_lock(path)?;
+        file.try_lock()?;
+        Ok(Some(file))
+    }
+}
+
+/// Opens the file of a lock, which only the user can access, and creates it if it does not exist.
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Opens a regular file. Pipes are refused because reading would wait for a writer, devices because they may never end.
