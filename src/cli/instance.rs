@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use planrun_lang::format;
 use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::spelling::value_text;
 use planrun_lang::syntax::{ast, canonical_name, json, parse, parse_expression};
 
 use super::{Failure, Result};
 use planrun_runs::runs::{CheckedPlan, parse_input};
-use planrun_test::plantest::explore::literal;
 
 /// A file with some inputs of one of its plans fixed.
 pub struct Instance {
@@ -76,7 +76,7 @@ fn fixed(checked: &CheckedPlan, inputs: &[(String, String)]) -> Result<Vec<(Stri
                 "the input `{name}` is secret, and a plan must not contain secrets; omit it"
             )));
         }
-        let text = literal(&value);
+        let text = value_text(&value);
         let (_, faults) = parse_expression(&SourceFile::new("<input>", &*text));
         if !faults.is_empty() {
             return Err(Failure::Usage(format!(

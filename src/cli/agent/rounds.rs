@@ -6,7 +6,7 @@ use std::sync::Arc;
 use owo_colors::OwoColorize as _;
 use parking_lot::Mutex;
 use planrun_agent::blocks::{Block, Blocks};
-use planrun_agent::session::{Session, SessionError, Sessions};
+use planrun_agent::session::{HeldSession, Session, SessionError, Sessions};
 use planrun_agent::turns::{
     Agent, AgentInfo, DEFAULT_ROUNDS, Ended, Event, Options, Outcome, Setup, agent_types,
 };
@@ -35,14 +35,7 @@ pub(super) fn run(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -
     let sessions = Sessions::of(planrun.host().clone(), folder);
     let id = arguments.session.clone();
     let id = id.unwrap_or_else(|| new_run_id(&**planrun.host()));
-    let known = sessions.open(&id).map_err(|error| session_failure(&error));
-    if request.is_none() && known?.is_new() {
-        return Err(Failure::Usage(if arguments.session.is_some() {
-            format!("there is no session `{id}` yet; add a request")
-        } else {
-            "the request is empty".to_owned()
-        }));
-    }
+    let (mut session, _held) = open_session(&sessions, &id, request.as_deref(), arguments)?;
     let types = match agent_types(&planrun) {
         Err(Error::Findings(found)) => {
             terminal.eprint(&human(&found, terminal.style));
@@ -50,13 +43,6 @@ pub(super) fn run(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -
         }
         types => types?,
     };
-    let _held = sessions
-        .hold(&id)
-        .map_err(|error| session_failure(&error))?;
-    // Until it was held, another process may have continued it.
-    let mut session = sessions
-        .open(&id)
-        .map_err(|error| session_failure(&error))?;
     let requested = arguments.agent.as_ref().or(session.agent_type.as_ref());
     let agent_type = agent_type(&types, requested.map(String::as_str))?;
     session.agent_type = Some(agent_type.name.to_string());
@@ -91,6 +77,28 @@ pub(super) fn run(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -
     let outcome = outcome.map_err(|error| session_failure(&error))?;
     screen.end();
     print_summary(&outcome, &session, (arguments.format, &screen), terminal)
+}
+
+/// Opens a session for this process alone. Returns an error if another process holds it, it cannot be read, or there is
+/// nothing to do in it.
+fn open_session(
+    sessions: &Sessions,
+    id: &str,
+    request: Option<&str>,
+    arguments: &Arguments,
+) -> Result<(Session, HeldSession)> {
+    let open = || sessions.open(id).map_err(|error| session_failure(&error));
+    if request.is_none() && open()?.is_new() {
+        return Err(Failure::Usage(if arguments.session.is_some() {
+            format!("there is no session `{id}` yet; add a request")
+        } else {
+            "the request is empty".to_owned()
+        }));
+    }
+    let held = sessions.hold(id);
+    let held = held.map_err(|error| session_failure(&error))?;
+    // Until it was held, another process may have continued it.
+    Ok((open()?, held))
 }
 
 /// Returns the type of the root agent: the one with this name, or the project's default.

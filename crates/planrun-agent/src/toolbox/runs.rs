@@ -51,10 +51,15 @@ impl Called {
         match reply {
             Reply::Success { text, .. } => Self::Answered(text),
             Reply::Failed(why) | Reply::Unknown(why) => Self::Failed(why),
-            Reply::Waits { question, .. } | Reply::Asks(question, _) => Self::Waits {
-                run: question.run.clone(),
-                question: question.text.clone(),
-            },
+            Reply::Waits { question, .. } | Reply::Asks(question, _) => Self::waits(&question),
+        }
+    }
+
+    /// The question with the command that answers it.
+    fn waits(question: &PendingQuestion) -> Self {
+        Self::Waits {
+            run: question.run.clone(),
+            question: format!("{}\n{}", question.command(), question.text),
         }
     }
 }
@@ -158,10 +163,7 @@ fn called(outcome: &Outcome, shape: &Shape<'_>, cancel: &CancellationToken) -> C
         )),
         RunState::Running | RunState::Paused => match outcome.questions.first() {
             Some((path, question)) => {
-                let question = PendingQuestion::new(run, path, question.clone());
-                let question = format!("{}\n{}", question.command(), question.text);
-                let run = run.clone();
-                Called::Waits { run, question }
+                Called::waits(&PendingQuestion::new(run, path, question.clone()))
             }
             None => Called::Failed(report::failure(outcome)),
         },

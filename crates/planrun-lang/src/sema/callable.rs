@@ -29,6 +29,19 @@ impl<'a> Callees<'a> {
         self.offer(namespace)?.find(self.shared, name)
     }
 
+    /// Returns the namespace and the name of the tool that is meant by one word: clients that cannot write `desk.close`
+    /// call it `desk_close` or `mcp__desk__close`.
+    pub fn joined_name<'n>(self, name: &'n str) -> Option<(&'a str, &'n str)> {
+        let name = name.strip_prefix("mcp__").unwrap_or(name);
+        let used = self.shared.namespaces.keys().map(|namespace| &**namespace);
+        let mut namespaces = used.chain(self.shared.tools.namespaces());
+        namespaces.find_map(|namespace| {
+            let tool = name.strip_prefix(namespace)?.strip_prefix('_')?;
+            let tool = tool.strip_prefix('_').unwrap_or(tool);
+            self.find(Some(namespace), tool).map(|_| (namespace, tool))
+        })
+    }
+
     /// Returns what can be called in a namespace of the file or of the catalog.
     pub fn offer(self, namespace: &str) -> Option<Offer<'a>> {
         match self.shared.namespaces.get(namespace) {

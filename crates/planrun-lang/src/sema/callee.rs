@@ -307,17 +307,27 @@ where
     let name = if own.contains_key(name) {
         name
     } else {
-        if let Some(namespace) = namespace_with(checker, name) {
-            let path = format!("{}.{}", canonical_name(namespace), canonical_name(name));
+        let joined = checker.callees().joined_name(name);
+        let whole = || namespace_with(checker, name).map(|namespace| (namespace, name));
+        if let Some((namespace, tool)) = joined.or_else(whole) {
+            let path = format!("{}.{}", canonical_name(namespace), canonical_name(tool));
             let message = format!("there is no plan in this file named `{name}`");
             let code = &codes::names::UNKNOWN_PLAN;
-            let diagnostic = code.at(written.tool.span, message).help(format!(
+            let mut diagnostic = code.at(written.tool.span, message).help(format!(
                 "write `{path}`: a tool is called by its namespace and its name"
             ));
+            if joined.is_some() {
+                diagnostic = diagnostic.unsafe_fix(
+                    format!("write `{path}`"),
+                    vec![Edit::new(written.tool.span, path)],
+                );
+            }
             checker.report(diagnostic);
             return None;
         }
-        let names = own.keys().map(|name| &**name);
+        // The plan that is being checked is not meant: it would call itself.
+        let others = own.iter().filter(|(_, plan)| plan.is_some());
+        let names = others.map(|(name, _)| &**name);
         report_unknown(
             checker,
             &codes::names::UNKNOWN_PLAN,

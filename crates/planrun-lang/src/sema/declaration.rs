@@ -146,6 +146,14 @@ pub fn plan_of_call(tool: &Signature, given: &[&str]) -> String {
     )
 }
 
+/// Returns the path of the tool that a plan of [`plan_of_call`] calls.
+#[must_use]
+pub fn tool_of_call(plan: &str) -> Option<&str> {
+    let start = format!("    step {RESULT_OF_CALL} = ");
+    let call = plan.lines().find_map(|line| line.strip_prefix(&start))?;
+    call.split_once('(').map(|(tool, _)| tool)
+}
+
 /// The name of the step in the plan of [`plan_of_call`].
 const RESULT_OF_CALL: &str = "result";
 

@@ -48,7 +48,9 @@ mod widened;
 
 pub use backoff::{Backoff, MAX_RESENDS};
 pub(crate) use contract::CallArguments;
-pub use declaration::{Declaration, declaration, inputs_of_call, plan_of_call, spelled_name};
+pub use declaration::{
+    Declaration, declaration, inputs_of_call, plan_of_call, spelled_name, tool_of_call,
+};
 pub use file::{CheckedFile, Files, NoFiles, check_without_rules, declared_tools};
 pub use plan::{
     After, AgentCheck, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::ast::Literal;
 use super::lower::{is_reserved, spelled_duration};
 use crate::characters::{is_invisible, is_plain_word};
+use crate::value::Value;
 
 /// Writes a literal.
 pub fn write_literal(out: &mut String, literal: &Literal) {
@@ -70,5 +71,55 @@ pub fn write_word(out: &mut String, name: &str) {
         out.push_str(name);
     } else {
         let _ = write!(out, "`{name}`");
+    }
+}
+
+/// Returns a value as an expression of the language.
+#[must_use]
+pub fn value_text(value: &Value) -> String {
+    let mut text = String::new();
+    write_value(&mut text, value);
+    text
+}
+
+fn write_value(out: &mut String, value: &Value) {
+    match value {
+        Value::List(elements) => {
+            out.push('[');
+            for (index, element) in elements.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { ", " });
+                write_value(out, element);
+            }
+            out.push(']');
+        }
+        Value::Map(map) if map.is_empty() => out.push_str("{}"),
+        Value::Map(map) => {
+            out.push_str("{ ");
+            for (index, (key, value)) in map.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { ", " });
+                write_key(out, &key.to_string());
+                out.push_str(": ");
+                write_value(out, value);
+            }
+            out.push_str(" }");
+        }
+        Value::String(text) => write_text(out, text),
+        Value::Bytes(bytes) => write_literal(out, &Literal::Bytes(bytes.as_ref().into())),
+        Value::Timestamp(_) => {
+            let _ = write!(out, "timestamp({})", value.to_json_text());
+        }
+        Value::Duration(_) => {
+            let _ = write!(out, "duration({})", value.to_json_text());
+        }
+        other => out.push_str(&other.to_json_text()),
+    }
+}
+
+/// Writes a key as a name if it is one, otherwise as a text.
+fn write_key(out: &mut String, key: &str) {
+    if is_plain_word(key) && !matches!(key, "true" | "false" | "null") {
+        out.push_str(key);
+    } else {
+        write_text(out, key);
     }
 }

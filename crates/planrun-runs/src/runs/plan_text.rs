@@ -8,6 +8,9 @@ use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 
+/// The start and end of a code fence.
+const FENCE: &str = "```";
+
 /// The file name of a text that has no file.
 const HANDED_IN: &str = "<plan>";
 
@@ -28,10 +31,13 @@ impl PlanText {
     }
 
     /// Creates a text that is run once, such as one from a model: it has no file, and may be in short form. Files that
-    /// it uses are resolved relative to this folder.
+    /// it uses are resolved relative to this folder. A code fence around it is removed.
     #[must_use]
     pub fn handed_in(folder: &Path, text: &str) -> Self {
-        Self::new(&folder.join(HANDED_IN).to_string_lossy(), text)
+        Self::new(
+            &folder.join(HANDED_IN).to_string_lossy(),
+            without_fence(text),
+        )
     }
 
     /// Reads a file. Bytes that are not a plan text are reported as a finding, not as an error.
@@ -66,6 +72,18 @@ impl PlanText {
             Ok(text) => Self::Text(SourceFile::new(name, text)),
             Err(error) => Self::Broken(not_utf8(name, &error)),
         }
+    }
+}
+
+/// Returns the text without a code fence around the whole of it. No plan begins with three back quotes.
+fn without_fence(text: &str) -> &str {
+    let inner = text.trim().strip_prefix(FENCE);
+    let inner = inner.and_then(|rest| rest.strip_suffix(FENCE));
+    // The word after the opening fence names a language.
+    let inner = inner.and_then(|inner| inner.split_once('\n'));
+    match inner {
+        Some((word, plan)) if !word.trim().contains(char::is_whitespace) => plan,
+        Some(_) | None => text,
     }
 }
 

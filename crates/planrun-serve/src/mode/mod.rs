@@ -21,6 +21,9 @@ use std::time::Duration;
 
 use planrun_lang::diag::closest;
 use planrun_lang::diag::render::visible_line;
+use planrun_lang::syntax::canonical_name;
+use planrun_lang::syntax::spelling::value_text;
+use planrun_lang::value::Value;
 use planrun_runs::runs::{Error, Planrun};
 use planrun_tools::tools::ServerPool;
 use serde_json::{Map, Value as Json};
@@ -174,15 +177,23 @@ impl Answers for PlanMode {
 /// Refuses a call of a tool that only plans can call, or that does not exist.
 fn no_tool(planrun: &Planrun, name: &str, inputs: &Map<String, Json>) -> Result<Reply, Reply> {
     let index = planrun.workspace()?.catalog(None);
-    let mut paths = index.signatures().map(|tool| tool.path());
-    if let Some(path) = paths.find(|path| path == name) {
-        let given: Vec<String> = inputs
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}"))
-            .collect();
+    if let Some(tool) = index.signatures().find(|tool| tool.path() == name) {
+        let given = inputs.iter().map(|(name, value)| {
+            let value = Value::from_json(value);
+            format!("{}: {}", canonical_name(name), value_text(&value))
+        });
+        let given = given.collect::<Vec<_>>().join(", ");
+        let (namespace, own) = (canonical_name(&tool.namespace), canonical_name(&tool.name));
+        let plan = format!("step r = {namespace}.{own}({given}) reply r");
+        let run = if tool.effect.is_read_only() {
+            "read"
+        } else {
+            "run"
+        };
         return Err(Reply::Failed(format!(
-            "Nothing was called. Plans call {path}: run(plan: \"step r = {path}({}) reply r\")",
-            given.join(", ").replace('"', "\\\"")
+            "Nothing was called. Plans call {}: {run}(plan: {})",
+            tool.path(),
+            Json::from(plan)
         )));
     }
     let own = definitions();

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::diag::render::visible_line;
+use planrun_lang::sema::tool_of_call;
 use planrun_runs::journal::store::JournalError;
-use planrun_runs::runs::{Error, RunFilter};
+use planrun_runs::runs::{CALL, Error, RecordedRun, RunFilter};
 use planrun_tools::host::runtime_now;
 use tokio::runtime::Handle;
 
@@ -16,9 +17,12 @@ use super::{MAX_WAIT, PlanMode, Reply};
 use crate::asking::Client;
 use crate::blocking::blocking;
 use crate::report;
+use crate::tokens::cut;
 
 /// Maximum number of listed runs.
 const MAX_RUNS: usize = 10;
+/// Maximum size of the arguments of a call in the list, in bytes.
+const ARGUMENT_BYTES: usize = 100;
 
 impl PlanMode {
     pub(super) async fn runs(
@@ -75,15 +79,13 @@ impl PlanMode {
             Err(Error::Journal(JournalError::Absent { .. })) => Vec::new(),
             runs => runs?,
         };
-        let runs = runs.into_iter();
-        for run in runs.filter(|run| self.require_visible(&run.run).is_ok()) {
-            let _ = writeln!(
-                text,
-                "{} {} {}",
-                run.run,
-                run.status(),
-                visible_line(&run.plan)
-            );
+        for run in runs {
+            let recorded = self.planrun.recorded(&run.run)?;
+            if recorded.is_visible() {
+                let (id, status) = (&run.run, run.status());
+                let what = described(&recorded, &run.plan)?;
+                let _ = writeln!(text, "{id} {status} {what}");
+            }
         }
         Ok(if text.is_empty() {
             "There are no runs yet.\n".to_owned()
@@ -111,4 +113,15 @@ impl PlanMode {
             blocks: Vec::new(),
         })
     }
+}
+
+/// Returns what a run does: the name of its plan, or its call with the arguments.
+fn described(recorded: &RecordedRun, plan: &str) -> Result<String, Error> {
+    let call = tool_of_call(recorded.text()).filter(|_| recorded.file() == CALL);
+    let Some(tool) = call else {
+        return Ok(visible_line(plan).into_owned());
+    };
+    let arguments = recorded.redacted_inputs()?.to_string();
+    let arguments = visible_line(&arguments);
+    Ok(format!("{tool} {}", cut(&arguments, ARGUMENT_BYTES)))
 }

@@ -58,7 +58,11 @@ pub fn failure(outcome: &Outcome) -> String {
             report,
             "A person has declined. Do not run the same plan again: ask what they want instead."
         ),
-        RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => {
+        RunState::Cancelled => writeln!(
+            report,
+            "A person has cancelled it. Do not run the same plan again: ask what they want instead."
+        ),
+        RunState::Failed | RunState::Stalled | RunState::Completed => {
             writeln!(
                 report,
                 "Correct the plan and run(plan, base: \"{run}\"): what stays is kept and not repeated."

@@ -136,6 +136,12 @@ fn report_no_function(
         checker.report(remedy.apply(report::unknown_function(name, namespace, &[])));
         return Typed { ty, ..failed };
     }
+    let callees = checker.callees.filter(|_| namespace.is_none());
+    if let Some((namespace, tool)) = callees.and_then(|callees| callees.joined_name(&name.text)) {
+        note_argument_reads(checker, arguments);
+        checker.report(report::joined_tool(name, namespace, tool));
+        return failed;
+    }
     let given = check_arguments(checker, arguments);
     let method = builtins::method(&name.text).filter(|_| namespace.is_none());
     let types: Vec<Type> = given.into_iter().map(|argument| argument.ty).collect();

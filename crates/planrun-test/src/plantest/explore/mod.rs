@@ -13,6 +13,7 @@ use indexmap::IndexMap;
 use planrun_lang::call::Answer;
 use planrun_lang::sema::test::{Mock, Reaction, raisable, without_indices};
 use planrun_lang::syntax::canonical_name;
+use planrun_lang::syntax::spelling::value_text;
 use planrun_lang::types::{ErrorClass, Signature, decode};
 use planrun_lang::value::Value;
 use rayon::prelude::*;
@@ -28,7 +29,7 @@ use invariants::{Violation, violations};
 use planrun_core::journal::Waiting;
 use planrun_core::run::{Order, Outcome, Program};
 use planrun_runs::driver::Silence;
-pub use reproduce::{literal, reproducer};
+pub use reproduce::reproducer;
 
 /// Maximum number of runs with faults around the tests of a file.
 pub const MAX_RUNS: usize = 100_000;
@@ -157,7 +158,7 @@ fn extra_line(trial: &Trial, base: &Played) -> Option<String> {
     if matches!(trial.fault, Fault::Order(_)) {
         let outcome = base.outcome.as_ref()?;
         return Some(match &outcome.reply {
-            Some(reply) => format!("expect reply == {}", reproduce::literal(reply)),
+            Some(reply) => format!("expect reply == {}", value_text(reply)),
             None => format!("expect status == \"{}\"", base.state),
         });
     }
@@ -169,7 +170,7 @@ fn extra_line(trial: &Trial, base: &Played) -> Option<String> {
     if !trial.happened.filter(|_| is_unknown)? {
         return Some(format!("answer {path} => {{ happened: false }}"));
     }
-    let output = reproduce::literal(outputs_by_path(base).get(path)?);
+    let output = value_text(outputs_by_path(base).get(path)?);
     Some(format!(
         "answer {path} => {{ happened: true, value: {output} }}"
     ))
@@ -376,7 +377,7 @@ fn mock_lines(played: &Played) -> Vec<String> {
         let arguments = reproduce::arguments(&call.arguments);
         let mock = format!("mock {namespace}.{name}{arguments}");
         let outputs = mocks.entry(mock).or_default();
-        outputs.push(reproduce::literal(&output));
+        outputs.push(value_text(&output));
     }
     let line = |(mock, mut outputs): (String, Vec<String>)| {
         // The last outcome answers all further calls.

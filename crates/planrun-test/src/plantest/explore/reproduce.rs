@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use planrun_lang::characters::is_plain_word;
 use planrun_lang::sema::test::Test;
 use planrun_lang::source::SourceFile;
-use planrun_lang::syntax::spelling::write_literal;
+use planrun_lang::syntax::spelling::value_text;
 use planrun_lang::syntax::{ast, canonical_name};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
@@ -49,7 +48,7 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
             .case
             .inputs
             .iter()
-            .map(|(name, value)| format!("{}: {}", canonical_name(name), literal(value)));
+            .map(|(name, value)| format!("{}: {}", canonical_name(name), value_text(value)));
         lines.push(format!(
             "given {{ {} }}",
             inputs.collect::<Vec<_>>().join(", ")
@@ -134,7 +133,13 @@ fn order_line(discovery: &Discovery) -> Option<String> {
 pub(super) fn arguments(given: &Value) -> String {
     let named = given.as_map().into_iter().flat_map(|map| map.iter());
     let named = named
-        .map(|(name, value)| format!("{}: {}", canonical_name(&name.to_string()), literal(value)))
+        .map(|(name, value)| {
+            format!(
+                "{}: {}",
+                canonical_name(&name.to_string()),
+                value_text(value)
+            )
+        })
         .collect::<Vec<_>>();
     if named.is_empty() {
         String::new()
@@ -181,46 +186,4 @@ fn written(suite: &Suite, discovery: &Discovery, lines: &[String]) -> String {
     }
     text.push_str("}\n");
     text
-}
-
-/// Formats a value in plan syntax.
-#[must_use]
-pub fn literal(value: &Value) -> String {
-    match value {
-        Value::List(elements) => {
-            let elements = elements.iter().map(literal).collect::<Vec<_>>();
-            format!("[{}]", elements.join(", "))
-        }
-        Value::Map(map) => {
-            let fields = map
-                .iter()
-                .map(|(key, value)| format!("{}: {}", field(&key.to_string()), literal(value)));
-            let fields = fields.collect::<Vec<_>>();
-            if fields.is_empty() {
-                "{}".to_owned()
-            } else {
-                format!("{{ {} }}", fields.join(", "))
-            }
-        }
-        Value::String(text) => spelled(&ast::Literal::String(text.as_ref().into())),
-        Value::Bytes(bytes) => spelled(&ast::Literal::Bytes(bytes.as_ref().into())),
-        Value::Timestamp(_) => format!("timestamp({})", value.to_json_text()),
-        Value::Duration(_) => format!("duration({})", value.to_json_text()),
-        other => other.to_json_text(),
-    }
-}
-
-fn spelled(literal: &ast::Literal) -> String {
-    let mut text = String::new();
-    write_literal(&mut text, literal);
-    text
-}
-
-/// Formats a key in plan syntax: as a name if it is an identifier, else as a string.
-fn field(key: &str) -> String {
-    if is_plain_word(key) && !matches!(key, "true" | "false" | "null") {
-        key.to_owned()
-    } else {
-        serde_json::Value::from(key).to_string()
-    }
 }

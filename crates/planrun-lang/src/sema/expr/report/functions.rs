@@ -6,7 +6,7 @@ use crate::diag::codes::{names, order, types};
 use crate::diag::{Diagnostic, Edit, misspelt};
 use crate::sema::expr::{macros, overload};
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 use crate::types::Type;
 
 /// Maximum number of signatures that are listed.
@@ -37,6 +37,26 @@ pub(in crate::sema::expr) fn unknown_function(
     }
     known.sort_unstable();
     with_misspelt(diagnostic, name, &known)
+}
+
+/// Creates the diagnostic for a tool whose namespace and name are written as one word.
+pub(in crate::sema::expr) fn joined_tool(
+    name: &ast::Name,
+    namespace: &str,
+    tool: &str,
+) -> Diagnostic {
+    let path = format!("{}.{}", canonical_name(namespace), canonical_name(tool));
+    let message = format!("there is no function `{}`", name.text);
+    names::UNKNOWN_FUNCTION
+        .at(name.span, message)
+        .note("a tool")
+        .help(format!(
+            "write `{path}` in a step: a tool is called by its namespace and its name"
+        ))
+        .unsafe_fix(
+            format!("write `{path}`"),
+            vec![Edit::new(name.span, path.clone())],
+        )
 }
 
 /// Creates the diagnostic for a method that is called like a function: its first argument is the receiver.
