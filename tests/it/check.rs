@@ -702,6 +702,76 @@ fn a_plan_named_without_its_folder_or_ending_is_found() {
 }
 
 #[test]
+fn a_call_that_no_list_could_allow_is_reported_although_its_target_is_an_input() {
+    let plan = |allow: &str, call: &str| {
+        format!(
+            "use fs, http, proc\nplan a(t: string) -> any {{ {allow} step s = {call} reply s }}"
+        )
+    };
+    let read = "fs.read(path: t)";
+    for (project, allow, call, whose) in [
+        (
+            "net: ['x:*']",
+            "",
+            read,
+            Some("the project's `allow` has no `read`"),
+        ),
+        (
+            "read: ['**']",
+            "allow { write: [\"out/*\"] }",
+            read,
+            Some("the plan's `allow` has no `read`"),
+        ),
+        (
+            "read: []",
+            "allow { net: [\"x\"] }",
+            read,
+            Some("neither the plan nor the project has `read`"),
+        ),
+        (
+            "read: ['**']",
+            "",
+            "fs.write(path: t, content: \"\")",
+            Some("has no `write`"),
+        ),
+        (
+            "read: ['**']",
+            "",
+            "http.fetch(url: t)",
+            Some("has no `net`"),
+        ),
+        (
+            "read: ['**']",
+            "",
+            "proc.run(argv: [t])",
+            Some("has no `run`"),
+        ),
+        ("read: ['**']", "", read, None),
+        (
+            "run: [ls]",
+            "",
+            "proc.run(argv: [\"ls\"], cwd: \"sub\")",
+            None,
+        ),
+        (
+            "net: ['x:*']",
+            "",
+            "fs.read(path: t) recover denied.policy => \"\"",
+            None,
+        ),
+    ] {
+        let project = format!("allow: {{ {project} }}");
+        let files = folder([("planrun.yaml", &project), ("a.plan", &plan(allow, call))]);
+        let output = planrun(["check", "a.plan"]).within(files.path()).run();
+        let found = output.stdout.contains("error[permission-missing]");
+        assert_eq!(found, whose.is_some(), "{project} {call}: {output:?}");
+        if let Some(whose) = whose {
+            assert!(output.stdout.contains(whose), "{output:?}");
+        }
+    }
+}
+
+#[test]
 fn explain_has_a_page_for_every_function_and_macro() {
     let all = planrun(["explain", "functions"]).run().stdout;
     let functions = builtins::all().map(|one| (one.title(), one.description));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::deep;
 use super::question::SubmittedAnswer;
 
 /// A command in the inbox of a run.
@@ -56,7 +57,7 @@ impl InboxCommand {
     /// # Errors
     /// Returns a sentence that says what is wrong and how the command is written.
     pub fn read(text: &str) -> Result<Self, String> {
-        let json: Json = serde_json::from_str(text)
+        let json: Json = deep::from_str(text)
             .map_err(|error| format!("the command is not valid JSON: {error}"))?;
         let has = |key: &str| json.get(key).is_some();
         if has("signal") {

@@ -1,6 +1,7 @@
 //! The journal of a run: versioned events, their one encoding, and the state from which another process resumes.
 
 mod call;
+pub mod deep;
 mod event;
 mod example;
 mod external_input;

@@ -9,6 +9,7 @@ use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
+use super::deep;
 use super::event::{Event, EventKind};
 use super::kind_fields::{Fault, kind};
 use super::redaction::paths_below;
@@ -105,9 +106,11 @@ impl<'l> Line<'l> {
     fn read(line: &'l [u8]) -> Result<Self, EventError> {
         let text = parsed(str::from_utf8(line))?;
         let mut fault = None;
-        let mut json = serde_json::Deserializer::from_str(text);
-        let read = LineReader { fault: &mut fault }.deserialize(&mut json);
-        match (read.and_then(|line| json.end().map(|()| line)), fault) {
+        let read = deep::read(text, |json| {
+            fault = None;
+            LineReader { fault: &mut fault }.deserialize(json)
+        });
+        match (read, fault) {
             (Ok(line), _) => Ok(line),
             (Err(_), Some(fault)) => Err(fault),
             (Err(why), None) => Err(EventError::unreadable(why)),
@@ -282,11 +285,11 @@ impl<'l> ValueField<'l> {
             };
             let digest: String = parsed(serde_json::from_str(raw.get()))?;
             let content = load(&digest).map_err(EventError)?;
-            serde_json::from_slice(&content).map_err(|error| {
+            deep::from_slice(&content).map_err(|error| {
                 EventError(format!("the stored value is not valid JSON: {error}"))
             })?
         } else {
-            parsed(serde_json::from_str(raw.get()))?
+            parsed(deep::from_str(raw.get()))?
         };
         // Typed JSON is an object; a string is the mark of a redacted value.
         if !self.typed || json.is_string() {

@@ -9,6 +9,7 @@ use planrun_lang::types::from_schema;
 use planrun_lang::value::{Value, path_in, split_path};
 use serde_json::{Map, Value as Json, json};
 
+use super::deep;
 use super::event::{Event, EventKind};
 use super::failure::StepError;
 use super::grant::Grant;
@@ -80,7 +81,7 @@ impl EventRedactor {
         if self.is_empty() {
             return Cow::Borrowed(line);
         }
-        let Ok(Json::Object(mut fields)) = serde_json::from_str(line) else {
+        let Ok(Json::Object(mut fields)) = deep::from_str(line) else {
             return Cow::Owned(format!("\"{MARK}\""));
         };
         let paths = fields
@@ -128,7 +129,7 @@ impl EventRedactor {
         if self.redactor.is_empty() {
             return content;
         }
-        match serde_json::from_slice::<Json>(&content) {
+        match deep::from_slice::<Json>(&content) {
             Ok(mut json) => {
                 let before = json.clone();
                 self.redactor.json(&mut json);

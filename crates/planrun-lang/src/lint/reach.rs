@@ -79,9 +79,16 @@ pub(super) enum Denial {
 #[derive(Default, Debug)]
 pub(super) struct Reach {
     pub needs: Vec<Need>,
-    /// Settings that are required for values known only at run time, and where.
-    pub open: Vec<(Access, Span)>,
+    pub open: Vec<Open>,
     lists: Lists,
+}
+
+/// A setting that is required for a value known only at run time.
+pub(super) struct Open {
+    pub access: Access,
+    pub span: Span,
+    /// What becomes of a denial; expected if there may be nothing to deny.
+    pub denial: Denial,
 }
 
 /// A plan that is walked, and the values of its expressions as far as they are known.
@@ -322,8 +329,11 @@ impl Reach {
                 }
                 // The agent chooses among its own tools.
                 if matches!(&*signature.namespace, "fs" | "http" | "proc") {
-                    self.open
-                        .extend(Access::ALL.map(|access| (access, call.span)));
+                    self.open.extend(Access::ALL.map(|access| Open {
+                        access,
+                        span: call.span,
+                        denial: Denial::Expected,
+                    }));
                 }
             }
             Target::Tool(signature) => self.call(plan, call, signature, around),
@@ -372,6 +382,9 @@ impl Reach {
             self.add((Access::Tools, Some(tool), call.span), around);
         }
         self.agent(call, signature, around);
+        if &*signature.namespace == "proc" {
+            self.working_folder(plan, call, around);
+        }
         let mut add = |access, resource, span| self.add((access, resource, span), around);
         let file = |code: &CheckedExpr| {
             let text = plan.value(code)?.as_str();
@@ -405,9 +418,6 @@ impl Reach {
                     let (program, span) = first_word(code, plan.value(code));
                     add(Access::Run, program.map(Resource::Program), span);
                 }
-                if let Some(code) = call.argument("cwd") {
-                    add(Access::Read, file(code).filter(leaves_root), code.span);
-                }
                 match call.argument("env") {
                     Some(code) => variables(code, plan.value(code), &mut |name, span| {
                         add(Access::Env, name.map(Resource::Variable), span);
@@ -420,6 +430,22 @@ impl Reach {
         }
     }
 
+    /// Adds the folder in which a program runs, which requires a permission only if it is outside of the project.
+    fn working_folder(&mut self, plan: &Walked<'_>, call: &Call, around: &Around<'_>) {
+        let Some(code) = call.argument("cwd") else {
+            return;
+        };
+        let folder = plan.value(code).and_then(Value::as_str);
+        let folder = folder.map(|folder| Resource::File(folder.into()));
+        let folder = folder.filter(leaves_root);
+        let denial = match folder {
+            Some(_) => around.denial,
+            None => Denial::Expected,
+        };
+        let around = Around { denial, ..*around };
+        self.add((Access::Read, folder, code.span), &around);
+    }
+
     fn add(
         &mut self,
         (access, resource, span): (Access, Option<Resource>, Span),
@@ -427,7 +453,11 @@ impl Reach {
     ) {
         let span = around.outer.map_or(span, |(span, _)| span);
         let Some(resource) = resource else {
-            return self.open.push((access, span));
+            return self.open.push(Open {
+                access,
+                span,
+                denial: around.denial,
+            });
         };
         let need = Need {
             access,

@@ -306,6 +306,18 @@ impl Permissions {
         )
     }
 
+    /// Returns true if nothing is allowed by `net`, `read`, `write` or `run`: the list of some grant is empty.
+    #[must_use]
+    pub fn allows_none(&self, setting: &str) -> bool {
+        self.grants.iter().any(|grant| match setting {
+            "net" => grant.net.is_empty(),
+            "read" => grant.read.is_empty(),
+            "write" => grant.write.is_empty(),
+            "run" => grant.run.is_empty(),
+            _ => false,
+        })
+    }
+
     /// Checks whether a tool may be called. Tools of `sys` access nothing outside the run and are always allowed.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 use super::{Error, Inputs, Journal};
 use crate::journal::store::{Digest, RunRow};
-use planrun_core::journal::{EventRedactor, ReplayState};
+use planrun_core::journal::{EventRedactor, ReplayState, deep};
 use planrun_core::run::Approval;
 
 /// The pinned document. Paths are relative to the folder of the project.
@@ -137,8 +137,7 @@ impl Pinned {
                 "the pinned document of the run cannot be read: {why}"
             ))
         };
-        let pinned: Self =
-            serde_json::from_slice(bytes).map_err(|error| unusable(error.to_string()))?;
+        let pinned: Self = deep::from_slice(bytes).map_err(|error| unusable(error.to_string()))?;
         if pinned.version == VERSION {
             return Ok(pinned);
         }

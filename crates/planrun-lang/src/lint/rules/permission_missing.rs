@@ -1,9 +1,11 @@
 //! `permission-missing` and `path-escapes`: a call that is denied, whatever the data.
 
+use std::ptr;
+
 use super::Subject;
 use super::subject::{allow, entry};
 use crate::diag::{Diagnostic, Edit, Severity, codes};
-use crate::lint::reach::{Access, Denial, Lists, Need, Reach, leaves_root};
+use crate::lint::reach::{Access, Denial, Lists, Need, Open, Reach, leaves_root};
 use crate::permission::{self, Giver, OWN_FOLDER, Permissions, entry as entry_of, quoted, remedy};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -69,6 +71,55 @@ fn inspect(subject: &Subject<'_>, hidden: bool, found: &mut Vec<Diagnostic>) {
             found.push(unless_hidden(need, finding));
         }
     }
+    for open in &reach.open {
+        let is_first = reach.open.iter().find(|other| is_alike(other, open));
+        let known = reach.needs.iter().any(|need| need.access == open.access);
+        if known || open.denial != Denial::Fails || !is_first.is_some_and(|one| ptr::eq(one, open))
+        {
+            continue;
+        }
+        let closed = |grant: Option<&Permissions>| {
+            grant.is_some_and(|grant| grant.allows_none(open.access.name()))
+        };
+        found.extend(never_granted(
+            open,
+            closed(own.as_ref()),
+            closed(project.allow),
+        ));
+    }
+}
+
+fn is_alike(one: &Open, other: &Open) -> bool {
+    (one.access, one.denial) == (other.access, other.denial)
+}
+
+/// Reports a call that is denied whatever its target is: a list that would have to allow it is empty, that of the plan
+/// (`own`) or that of the project (`outer`).
+fn never_granted(open: &Open, own: bool, outer: bool) -> Option<Diagnostic> {
+    let setting = open.access.name();
+    let whose = match (own, outer) {
+        (true, true) => "neither the plan nor the project has",
+        (true, false) => "the plan's `allow` has no",
+        (false, true) => "the project's `allow` has no",
+        (false, false) => return None,
+    };
+    let place = match (own, outer) {
+        (true, true) => "`allow` of the plan and of planrun.yaml",
+        (true, false) => "`allow` of the plan",
+        (false, _) => "`allow` of planrun.yaml",
+    };
+    let message = format!(
+        "{} is not allowed here: {whose} `{setting}`",
+        open.access.action()
+    );
+    let finding = codes::safety::PERMISSION_MISSING.at(open.span, message);
+    Some(
+        finding
+            .note("denied.policy, whatever the target is")
+            .help(format!(
+                "add patterns for the targets to `{setting}` of {place}"
+            )),
+    )
 }
 
 /// Reports the needs of a plan without permissions in a project without permissions, which only a caller's `allow` can
@@ -95,10 +146,10 @@ fn nothing_allowed(
         kinds.filter(|access| !matches!(access, Access::Env | Access::Tools | Access::Agents))
     {
         let known = reach.needs.iter().any(|need| need.access == access);
-        let Some((_, span)) = reach
+        let Some(open) = reach
             .open
             .iter()
-            .find(|(open, _)| *open == access && !known)
+            .find(|open| open.access == access && !known)
         else {
             continue;
         };
@@ -121,7 +172,7 @@ fn nothing_allowed(
         );
         found.push(unless_called(
             codes::safety::PERMISSION_MISSING
-                .at(*span, message)
+                .at(open.span, message)
                 .help(help),
         ));
     }

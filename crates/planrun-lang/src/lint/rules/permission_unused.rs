@@ -31,7 +31,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let ast::ExprKind::List(patterns) = &entry.value.kind else {
             continue;
         };
-        if reach.open.iter().any(|(open, _)| *open == access) {
+        if reach.open.iter().any(|open| open.access == access) {
             continue;
         }
         let needs = reach

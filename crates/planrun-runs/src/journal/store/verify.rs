@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use super::digest::{Digest, Origin, link};
 use super::export::{EVENT, Exported, FORMAT, Footer, Header, VERSION, ValueLine};
 use super::nanos;
+use planrun_core::journal::deep;
 
 /// A fault of an export, with its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -196,8 +197,8 @@ impl<R: BufRead> Verifier<R> {
         }
     }
 
-    fn json<T: DeserializeOwned>(&self, what: &str) -> Result<T, String> {
-        serde_json::from_slice(&self.line).map_err(|_| format!("it is not {what}"))
+    fn json<T: DeserializeOwned + Send>(&self, what: &str) -> Result<T, String> {
+        deep::from_slice(&self.line).map_err(|_| format!("it is not {what}"))
     }
 }
 

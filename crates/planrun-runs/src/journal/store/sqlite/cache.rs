@@ -6,6 +6,8 @@ use rusqlite::{OptionalExtension as _, params};
 
 use planrun_lang::value::Value;
 
+use planrun_core::journal::deep;
+
 use super::super::digest::Digest;
 use super::super::failure::JournalError;
 use super::{Inner, nanos};
@@ -46,7 +48,7 @@ impl ResultCache for SqliteCache {
         })?;
         // An unreadable result is ignored, so the call is made again.
         Ok(found.and_then(|(at, run, text)| {
-            let json = serde_json::from_str(&text).ok()?;
+            let json = deep::from_str(&text).ok()?;
             Some(CachedResult {
                 at: at.into(),
                 run: run.into(),
