@@ -1,6 +1,6 @@
 //! Reads and checks the files with tests, each in its project.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use crate::cli::plan_files::{self, PlanFile};
 use crate::cli::projects::Projects;
 use planrun_core::run::Defaults;
 use planrun_runs::runs::{PlanText, Workspace};
+use planrun_test::plantest::coverage::Seen;
 use planrun_test::plantest::play::TestEnvironment;
 use planrun_test::plantest::suite::Suite;
 
@@ -44,6 +45,18 @@ impl Tested {
     pub fn is_broken(&self) -> bool {
         let unread = !self.problems.is_empty() || !self.reports.is_empty();
         unread || self.files.iter().any(|file| !file.suite.broken.is_empty())
+    }
+
+    /// Returns coverage under the names that the files have here. A test may have read its plan by another path.
+    pub fn named(&self, seen: Seen) -> Seen {
+        let identity = |name: &str| PlanFile::of(Path::new(name)).identity();
+        let files = self.files.iter().map(|file| file.suite.source.name());
+        let names: BTreeMap<PathBuf, Arc<str>> =
+            files.map(|name| (identity(name), name.into())).collect();
+        seen.in_files(&|name| {
+            let known = names.get(&identity(name)).cloned();
+            known.unwrap_or_else(|| name.into())
+        })
     }
 }
 

@@ -309,7 +309,7 @@ fn run_all<'a>(
     for run in &mut runs {
         unused_in_every_row(&mut run.ran);
     }
-    (runs, all)
+    (runs, tested.named(all))
 }
 
 fn is_selected(file: &TestedFile, prepared: &Prepared, filter: &[String]) -> bool {

@@ -8,3 +8,4 @@ mod mutants;
 mod program;
 mod projects;
 mod proofs;
+mod reported;
