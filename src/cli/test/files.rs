@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::diag::render::{FileReport, Problem};
+use planrun_lang::syntax::ast::{Item, ItemKind};
 use rayon::prelude::*;
 
 use crate::cli::Result;
@@ -141,14 +142,14 @@ fn read(file: &PlanFile, workspace: &Workspace, project: usize) -> Read {
     }
 }
 
-/// Returns true if a file has tests, even if their plans are unknown.
+/// Returns true if a file has tests, even if their plans are unknown. A syntax error may hide a test, and errors in a
+/// `.plantest` file are reported whatever is left of it.
 fn has_tests(suite: &Suite) -> bool {
-    suite
-        .checked
-        .tree
-        .items
-        .iter()
-        .any(|item| matches!(item.kind, planrun_lang::syntax::ast::ItemKind::Test(_)))
+    let is_test = |item: &Item| matches!(item.kind, ItemKind::Test(_));
+    let for_tests = Path::new(suite.source.name()).extension() == Some("plantest".as_ref());
+    suite.checked.tree.items.iter().any(is_test)
+        || !suite.checked.whole
+        || for_tests && !suite.broken.is_empty()
 }
 
 pub(super) fn environment(workspace: &Workspace) -> TestEnvironment {
