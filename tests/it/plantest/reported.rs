@@ -59,6 +59,64 @@ fn a_syntax_error_removes_no_snapshot() {
     assert_eq!(kept.count(), 1);
 }
 
+/// Returns the trace of a plan that ends with these statements after an effect with an `undo`.
+fn trace(statements: &str, expect: &str) -> String {
+    let reply = "    reply made.id\n";
+    let plan = PLAN
+        .split("\ntest ")
+        .next()
+        .unwrap()
+        .replace(reply, &format!("    {statements}\n"));
+    let text = format!(
+        "{plan}\ntest \"traced\" for it {{\n    given {{ tag: \"a\" }}\n    mock desk.make => {{ id: \"i\" }}\n    mock _ => generated\n    {expect}\n    snapshot trace\n}}\n"
+    );
+    let folder = folder([("it.plan", text)]);
+    let output = test(folder.path(), &["--accept", "--seeds", "8"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    let stored = std::fs::read_dir(folder.path().join("snapshots")).unwrap();
+    let stored = stored.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    stored.collect()
+}
+
+#[test]
+fn a_trace_has_everything_above_the_statement_that_ends_the_plan() {
+    let failed = "expect status == \"failed\"";
+    let endings = [
+        "fail tool.busy \"bad\" when made.id == \"i\"",
+        "ensure made.id == \"z\" else \"no\"",
+        "ensure 1 / (size(made.id) - 1) == 1 else \"no\"",
+        "reply string(1 / (size(made.id) - 1)) when made.id == \"i\"",
+    ];
+    let below =
+        |ending| format!("{ending}\n    step below = desk.look(tag: \"b\")\n    reply below.n");
+    let mut plans: Vec<String> = endings.iter().map(below).collect();
+    plans.push("fail tool.busy \"bad\"".to_owned());
+    for plan in plans {
+        let trace = trace(&plan, failed);
+        assert!(
+            trace.contains("made desk.make: completed (undone)\n  with: {\"tag\":\"a\"}"),
+            "{plan}: {trace}"
+        );
+        assert!(
+            trace.contains("made.undo desk.unmake: completed\n  with: {\"id\":\"one of a\"}"),
+            "{plan}: {trace}"
+        );
+        let open = plan.contains("below");
+        assert_eq!(trace.contains("below: left open"), open, "{plan}: {trace}");
+    }
+}
+
+#[test]
+fn a_trace_of_a_paused_run_has_what_has_settled() {
+    let form = "step form = input \"How?\" -> { n: int } by \"desk\"\n    step below = desk.make(tag: \"b\")\n    reply below.id";
+    let trace = trace(form, "expect status == \"paused\"");
+    assert!(
+        trace.contains("made desk.make: completed\n  with: {\"tag\":\"a\"}"),
+        "{trace}"
+    );
+    assert!(trace.contains("below: left open"), "{trace}");
+}
+
 #[test]
 fn a_copy_of_a_plan_is_covered_by_its_own_tests_only() {
     let plan = PLAN.split("\ntest ").next().unwrap();
