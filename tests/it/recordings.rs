@@ -362,6 +362,31 @@ fn secrets_are_in_no_recording_and_the_marks_replay() {
     );
 }
 
+/// Whether the file can be written is known before anything is sent, and no other file is overwritten.
+#[test]
+fn a_run_is_not_recorded_over_another_file_or_to_no_place() {
+    let place = project(PLAN);
+    let run = |file: &str| {
+        let run = planrun(["run", "welcome.plan", "--mock", "--record", file]);
+        run.within(place.path())
+            .run_with(&["-i", "people=[\"Ada\"]"])
+    };
+    for (file, status) in [("nowhere/it.yaml", 3), ("welcome.plan", 2), (".", 2)] {
+        let output = run(file);
+        assert_eq!((output.status, &*output.stdout), (status, ""), "{output:?}");
+    }
+    assert_eq!(read(&place, "welcome.plan"), PLAN);
+    let runs = planrun(["runs", "list"]).within(place.path()).run();
+    assert!(
+        !runs.stdout.contains("welcome"),
+        "something was run: {runs:?}"
+    );
+    for _ in 0..2 {
+        passes(&run("it.yaml"));
+        assert!(read(&place, "it.yaml").contains("version: 1"));
+    }
+}
+
 #[test]
 fn retries_are_calls_of_their_own_and_what_varies_is_kept() {
     let plan = "use hr, sys
