@@ -383,3 +383,17 @@ test \"left out\" for main {
 ";
     assert_eq!(faults(text), Vec::<String>::new());
 }
+
+#[test]
+fn a_form_may_have_a_field_named_by() {
+    let text = "plan it() -> string {
+    step f = input \"Who?\" -> { by: string, note: string } by \"desk\"
+    reply \"${f.by} ${f.note}\"
+}
+test \"it\" for it {
+    answer f => { by: \"ann\", note: \"n\" }
+    expect reply == \"ann n\"
+}
+";
+    assert_eq!(faults(text), [""; 0]);
+}
