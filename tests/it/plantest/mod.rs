@@ -3,6 +3,7 @@
 mod behaviour;
 mod checks;
 mod explore;
+mod explored_paths;
 mod kit;
 mod mutants;
 mod program;
