@@ -397,3 +397,23 @@ test \"it\" for it {
 ";
     assert_eq!(faults(text), [""; 0]);
 }
+
+#[test]
+fn a_whole_number_without_a_type_keeps_its_fraction() {
+    let text = "use odd
+
+tool odd.get(k: any) -> any read
+
+plan it(x: any) -> any {
+    step a = odd.get(k: x)
+    reply { half: a.n / 2, list: json(a.list), k: json(x) }
+}
+test \"it\" for it {
+    given { x: 3.0 }
+    mock odd.get => { n: 5.0, list: [1.0, 2, 2.5] }
+    expect reply == { half: 2.5, list: \"[1.0,2,2.5]\", k: \"3.0\" }
+    expect json(steps.a.arguments) == \"{\\\"k\\\":3.0}\"
+}
+";
+    assert_eq!(faults(text), [""; 0]);
+}
