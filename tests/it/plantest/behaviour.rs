@@ -417,3 +417,20 @@ test \"it\" for it {
 ";
     assert_eq!(faults(text), [""; 0]);
 }
+
+#[test]
+fn an_expectation_reads_defaults_that_read_other_inputs() {
+    let text = "plan it(a: int, b: int = a + 1, c: string = \"t${b}\") -> int {
+    reply b
+}
+test \"default\" for it {
+    given { a: 1 }
+    expect b == 2 && reply == b && c == \"t2\"
+}
+test \"given\" for it {
+    given { a: 1, b: 7 }
+    expect b == 7 && reply == b && c == \"t7\"
+}
+";
+    assert_eq!(faults(text), [""; 0]);
+}

@@ -34,16 +34,11 @@ pub fn slots(case: &Case, played: &Played) -> Slots {
         OutcomeName::Tasks if reads(*place) => Ok(tasks(played)),
         OutcomeName::Steps | OutcomeName::Tasks => Ok(Value::Null),
     });
-    let inputs = test
-        .plan
-        .parameters
-        .iter()
-        .map(|parameter| Ok(input(case, &parameter.name, parameter.default.as_ref())));
     let asked = test
         .queries
         .iter()
         .map(|asked| Ok(asked_of(asked, &test.plan, &played.calls)));
-    Slots::new(outcome.chain(inputs).chain(asked).collect())
+    Slots::new(outcome.chain(inputs(case)).chain(asked).collect())
 }
 
 /// Describes how the run ended.
@@ -154,15 +149,19 @@ fn tasks(played: &Played) -> Value {
     Value::Map(Arc::new(entries.collect::<Map>()))
 }
 
-fn input(
-    case: &Case,
-    name: &str,
-    default: Option<&planrun_lang::sema::expr::CheckedExpr>,
-) -> Value {
-    let given = case.inputs.get(name).cloned();
-    given
-        .or_else(|| Slots::none().evaluate(default?).ok())
-        .unwrap_or(Value::Null)
+/// Returns the inputs of the run. A default may read the inputs above it.
+fn inputs(case: &Case) -> Vec<Result<Value, Arc<str>>> {
+    let mut inputs = Vec::new();
+    for parameter in &case.test.plan.parameters {
+        let given = case.inputs.get(&parameter.name).cloned().map(Ok);
+        let default = || {
+            let default = parameter.default.as_ref()?;
+            let value = Slots::new(inputs.clone()).evaluate(default);
+            Some(value.map_err(|error| error.to_string().into()))
+        };
+        inputs.push(given.or_else(default).unwrap_or(Ok(Value::Null)));
+    }
+    inputs
 }
 
 fn asked_of(asked: &CallQuery, plan: &Plan, calls: &[Called]) -> Value {
