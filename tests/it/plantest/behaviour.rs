@@ -434,3 +434,45 @@ test \"given\" for it {
 ";
     assert_eq!(faults(text), [""; 0]);
 }
+
+#[test]
+fn calls_of_a_step_are_the_same_for_a_block_and_for_a_plan() {
+    let tools = "use x
+
+tool x.make(n: int) -> { id: string } effect fails busy
+tool x.unmake(id: string) -> { ok: bool } idempotent
+tool x.look(n: int) -> { n: int } read
+
+plan inner() -> string {
+BODY    reply i.id
+}
+";
+    let body = "    step i = x.make(n: 1)
+        undo x.unmake(id: i.id)
+        verify x.look(n: 1) as v => v.n == 1
+";
+    let tests = "plan it() -> string {
+    step s = WORK
+    step z = x.make(n: 2)
+    reply s
+}
+test \"undone\" for it {
+    mock x.make(n: 2) => fail tool.busy
+    mock x.make => { id: \"i\" }
+    mock x.look => { n: 1 }
+    mock x.unmake => { ok: true }
+    expect status == \"failed\" && calls(x.unmake) == 1
+    expect calls(s) == 1 && before(s, z)
+}
+test \"verified\" for it {
+    mock x.make => { id: \"i\" }
+    mock x.look => { n: 1 }
+    expect calls(x.look) == 1
+    expect calls(s) == 1 && before(s, z)
+}
+";
+    for work in ["inner()", &format!("do {{\n{body}    yield i.id\n}}")] {
+        let text = tools.replace("BODY", body) + &tests.replace("WORK", work);
+        assert_eq!(faults(&text), [""; 0], "{work}");
+    }
+}

@@ -181,25 +181,27 @@ fn asked_of(asked: &CallQuery, plan: &Plan, calls: &[Called]) -> Value {
 }
 
 /// Returns true if a call is to this tool, or is made by this step of the plan or a step inside it. Calls of `verify` and
-/// `undo` do not count as calls of the step, and steps of called plans are not those of the plan.
+/// `undo` do not count as calls of the step, nor do those of steps inside it, also in a plan that it calls. Steps of
+/// called plans are not those of the plan.
 fn is_by(caller: &Caller, plan: &Plan, call: &Called) -> bool {
     let name = match caller {
         Caller::Tool(tool) => return call.tool == *tool,
         Caller::Step(name) => &**name,
     };
     let path = without_indices(&call.path);
-    let (mut found, mut owner) = (false, None);
+    let (mut found, mut owner, mut inside) = (false, None, plan);
     for part in path.split('.') {
-        let is_clause = owner.is_some_and(|owner| has_clause(plan, owner, part));
+        let is_clause = owner.is_some_and(|(plan, owner)| has_clause(plan, owner, part));
         if found && is_clause {
             return false;
         }
+        let enters = steps_named(inside, part).find_map(|step| called_plan(inside, step));
         found |= part == name && !is_clause;
-        let is_inside_plan = !found && steps_named(plan, part).any(calls_plan);
-        if is_inside_plan {
+        if !found && enters.is_some() {
             return false;
         }
-        owner = Some(part);
+        owner = Some((inside, part));
+        inside = enters.filter(|_| !is_clause).unwrap_or(inside);
     }
     found
 }
@@ -212,9 +214,12 @@ pub(super) fn steps_named<'p>(plan: &'p Plan, name: &'p str) -> impl Iterator<It
     nodes.filter_map(Node::step)
 }
 
-fn calls_plan(step: &Step) -> bool {
-    step.call()
-        .is_some_and(|call| matches!(call.target, Target::Plan(..)))
+/// Returns the plan that a step calls.
+fn called_plan<'p>(plan: &'p Plan, step: &Step) -> Option<&'p Plan> {
+    match &step.call()?.target {
+        Target::Plan(index, _) => plan.plans.get(*index).map(Arc::as_ref),
+        Target::Tool(_) => None,
+    }
 }
 
 /// Returns true if a part of a path behind the name of a step is one of its clauses.
