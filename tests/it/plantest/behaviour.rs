@@ -476,3 +476,30 @@ test \"verified\" for it {
         assert_eq!(faults(&text), [""; 0], "{work}");
     }
 }
+
+#[test]
+fn ids_do_not_depend_on_the_order() {
+    let text = "use sys
+
+plan it() -> string {
+    step one = sys.uuid()
+    step two = sys.uuid()
+    step list = each n in [1, 2] max 2 { step id = sys.uuid()  yield id }
+    reply \"${one} ${two} ${list[0]} ${list[1]}\"
+}
+test \"it\" for it {
+    expect size(reply) == 4 * 36 + 3 && steps.one.output != steps.two.output
+    snapshot reply
+}
+";
+    let bench = bench(text);
+    let ran = bench.run(SuiteOptions {
+        seeds: 10,
+        ..SuiteOptions::default()
+    });
+    let messages: Vec<_> = ran[0].faults.iter().map(|fault| &fault.message).collect();
+    assert!(messages.is_empty(), "{messages:?}");
+    let ids: Vec<&str> = ran[0].snapshots[0].text.split_whitespace().collect();
+    let ids: std::collections::BTreeSet<&str> = ids.into_iter().collect();
+    assert_eq!(ids.len(), 4, "{ids:?}");
+}

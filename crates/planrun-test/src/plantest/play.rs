@@ -135,7 +135,7 @@ pub fn play(
         recorded,
     } = doubles;
     let log = MemoryLog::default();
-    let mut world = World::new(sources, log.clone());
+    let mut world = World::new(sources, log.clone()).seeded(options.seed);
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     if let Some(live) = &live {
         world = world.recording(live.recorder.clone());
