@@ -316,6 +316,47 @@ test \"Nobody sees it\" for welcome {
 ";
 
 #[test]
+fn a_number_that_is_secret_elsewhere_stays_a_number() {
+    let app = "name: desk
+tools:
+  - name: login
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: read
+    parameters: { type: object, properties: {} }
+    returns: { type: object, properties: { pin: { type: integer } }, required: [pin] }
+    sensitive: [result.pin]
+    mock: { pin: 471123 }
+  - name: count
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: read
+    parameters: { type: object, properties: { n: { type: integer } }, required: [n] }
+    returns: { type: object, properties: { n: { type: integer }, all: { type: array, items: { type: integer } } }, required: [n, all] }
+    mock: { n: 471123, all: [1, 471123] }
+";
+    let plan = "use desk
+
+plan welcome() -> int {
+    step entry = desk.login()
+    step counted = desk.count(n: entry.pin)
+    reply size(counted.all)
+}
+
+test \"It counts\" for welcome {
+    expect reply == 2
+}
+";
+    let place = project(plan);
+    fs::write(place.path().join("desk.yaml"), app).unwrap();
+    passes(&run(&place, &["--record", "once", "--mock"]));
+    let text = read(&place, "recordings/welcome__it_counts.yaml");
+    assert!(
+        !text.contains("471123") && text.contains("\"n\": 0\n"),
+        "{text}"
+    );
+    passes(&run(&place, &[]));
+}
+
+#[test]
 fn secrets_are_in_no_recording_and_the_marks_replay() {
     let place = project(SECRET_PLAN);
     passes(&run(&place, &["--record", "once", "--mock"]));
