@@ -316,6 +316,18 @@ test \"Nobody sees it\" for welcome {
 ";
 
 #[test]
+fn drifted_arguments_show_no_secret() {
+    let place = project(SECRET_PLAN);
+    passes(&run(&place, &["--record", "once", "--mock"]));
+    edit(&place, "welcome.plan", "90210-pin", "11111-pin");
+    edit(&place, "welcome.plan", "Your session", "The session");
+    let output = run(&place, &[]);
+    fails(&output, &["error[recording-drifted]: `mail`"]);
+    let actual = "actual:   {\"text\":\"The session is [redacted] and [redacted]\"";
+    assert!(output.stdout.contains(actual), "{output:?}");
+}
+
+#[test]
 fn a_number_that_is_secret_elsewhere_stays_a_number() {
     let app = "name: desk
 tools:

@@ -21,7 +21,7 @@ use super::play::{Doubles, Played, RunOptions, TestEnvironment, play};
 use super::recording::{self, Recordings, Replay};
 use super::responder::ScriptedResponder;
 use super::trace::trace;
-use super::verdict::{fault, faults, unused};
+use super::verdict::{fault, faults, secrets, unused};
 use super::world::Source;
 use crate::plantest::MAX_QUOTED;
 use planrun_core::run::{Order, Outcome, Program};
@@ -314,8 +314,9 @@ impl Suite {
                 &*self.recordings.path(case),
             );
             let replayed = played.replayed.as_ref();
+            let secrets = || secrets(case, played);
             replayed
-                .map(|replayed| recording::faults(replayed, place, unused))
+                .map(|replayed| recording::faults(replayed, place, &secrets, unused))
                 .unwrap_or_default()
         };
         let misfits = recording_faults(false);

@@ -30,9 +30,13 @@ pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnost
     faults
 }
 
-/// Returns the secrets that a case knows: those in its inputs, and in the arguments of calls.
-fn secrets(case: &Case, played: &Played) -> Redactor {
-    let mut secrets = Redactor::default();
+/// Returns the secrets that a case knows: those in its inputs, in the arguments of calls, and those of its run, which
+/// has them also in results and answers.
+pub fn secrets(case: &Case, played: &Played) -> Redactor {
+    let outcome = played.outcome.as_ref();
+    let mut secrets = outcome
+        .map(|outcome| outcome.secrets().clone())
+        .unwrap_or_default();
     let mut add = |value: &Value, path: &str| {
         at_path(value, path, &mut |secret| secrets.add_value(secret));
     };
