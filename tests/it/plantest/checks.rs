@@ -177,6 +177,14 @@ fn what_is_wrong_has_one_code() {
     }
 }
 
+#[test]
+fn no_run_of_a_test_is_running() {
+    for (status, found) in [("stalled", vec![]), ("running", vec!["no-overload"])] {
+        let lines = format!("given {{ id: 1 }}\n    expect status == \"{status}\"");
+        assert_eq!(codes(&plan(), &lines), found, "{status}");
+    }
+}
+
 /// Each of several steps that ask a model may be mocked with a value of its own type.
 #[test]
 fn mocks_of_a_model_are_of_the_types_of_all_steps() {
