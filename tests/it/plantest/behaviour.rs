@@ -503,3 +503,26 @@ test \"it\" for it {
     let ids: std::collections::BTreeSet<&str> = ids.into_iter().collect();
     assert_eq!(ids.len(), 4, "{ids:?}");
 }
+
+#[test]
+fn a_plan_with_errors_is_not_run() {
+    let text = "plan broken() -> int {
+    reply fund
+}
+plan outer() -> int {
+    step b = broken()
+    reply 1
+}
+test \"expected\" for broken {
+    expect diagnostics [unknown-name]
+}
+test \"run\" for broken {
+    expect status == \"failed\" || status != \"failed\"
+}
+test \"called\" for outer {
+    expect status == \"failed\" || status != \"failed\"
+}
+";
+    let told = "`broken` has errors, so it cannot run";
+    assert_eq!(faults(text), [told, told]);
+}
