@@ -526,3 +526,16 @@ test \"called\" for outer {
     let told = "`broken` has errors, so it cannot run";
     assert_eq!(faults(text), [told, told]);
 }
+
+#[test]
+fn a_run_that_waits_too_long_is_told_as_that() {
+    let text = "plan it() -> int {
+    step pause = wait 8000d
+    reply 1
+}
+test \"it\" for it {}
+";
+    let told =
+        "the run has not ended after twenty years of virtual time, the most that a test supports";
+    assert_eq!(faults(text), [told]);
+}

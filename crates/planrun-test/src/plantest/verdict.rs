@@ -13,7 +13,7 @@ use planrun_lang::value::{Value, shortened};
 
 use super::case::Case;
 use super::outcome::{end, slots};
-use super::play::Played;
+use super::play::{MAX_DURATION, Played};
 use super::slots::Slots;
 use crate::plantest::MAX_QUOTED;
 
@@ -93,6 +93,8 @@ fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagno
                 "the run has not ended after {} processes, the most that a test supports",
                 played.processes
             )
+        } else if played.took >= MAX_DURATION {
+            "the run has not ended after twenty years of virtual time, the most that a test supports".to_owned()
         } else {
             "the run neither ends nor waits for input".to_owned()
         };
