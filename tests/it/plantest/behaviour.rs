@@ -539,3 +539,28 @@ test \"it\" for it {}
         "the run has not ended after twenty years of virtual time, the most that a test supports";
     assert_eq!(faults(text), [told]);
 }
+
+#[test]
+fn an_answer_for_one_element_comes_before_one_for_all() {
+    let text = "use x
+
+tool x.make(n: int) -> { id: string } effect
+
+plan it() -> string[] {
+    step r = each n in [1, 2, 3] max 3 {
+        step e = x.make(n: n)
+            confirm \"Make ${n}?\"
+            recover denied.human => { id: \"no\" }
+        yield e.id
+    }
+    reply r
+}
+test \"it\" for it {
+    mock x.make => { id: \"yes\" }
+    answer r.e.confirm => true
+    answer r[1].e.confirm => fail denied.human
+    expect reply == [\"yes\", \"no\", \"yes\"]
+}
+";
+    assert_eq!(faults(text), [""; 0]);
+}
