@@ -150,3 +150,18 @@ fn a_file_with_errors_leaves_the_reports_of_coverage_alone() {
     assert_eq!(test(folder.path(), &arguments).status, 1);
     assert_eq!(report(), before);
 }
+
+#[test]
+fn an_arm_for_a_refusal_needs_a_refusal() {
+    let plan = PLAN.split("\ntest ").next().unwrap().replace(
+        "        undo",
+        "        confirm \"Make it?\"\n        recover denied.human => { id: \"no\" }\n        undo",
+    );
+    let text = format!(
+        "{plan}\ntest \"it is made\" for it {{\n    given {{ tag: \"a\" }}\n    mock desk.make => {{ id: \"i\" }}\n    answer made.confirm => true\n}}\n"
+    );
+    let folder = folder([("it.plan", text)]);
+    let output = test(folder.path(), &["--coverage"]);
+    let told = "`made.recover` was never taken: no test refuses `made.confirm`";
+    assert!(output.stdout.contains(told), "{output:?}");
+}
