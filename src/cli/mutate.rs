@@ -189,7 +189,7 @@ fn run_unchanged(tested: &Tested) -> Result<Seen> {
         seen.merge(own);
     }
     match unchanged.into_iter().find_map(|(failing, _)| failing) {
-        None => Ok(seen),
+        None => Ok(tested.named(seen)),
         Some(FailedTest { file, title }) => {
             let file = visible_line(&file);
             let message = format!("the test {title:?} of `{file}` fails without any mutation");

@@ -169,7 +169,7 @@ impl PlanFile {
 
     /// Returns the same path for all spellings of the file's path. A link to a file is a file of its own, since its
     /// folder decides about its project.
-    fn identity(&self) -> PathBuf {
+    pub fn identity(&self) -> PathBuf {
         let Self::Path(path) = self else {
             return PathBuf::new();
         };

@@ -316,6 +316,59 @@ test \"Nobody sees it\" for welcome {
 ";
 
 #[test]
+fn drifted_arguments_show_no_secret() {
+    let place = project(SECRET_PLAN);
+    passes(&run(&place, &["--record", "once", "--mock"]));
+    edit(&place, "welcome.plan", "90210-pin", "11111-pin");
+    edit(&place, "welcome.plan", "Your session", "The session");
+    let output = run(&place, &[]);
+    fails(&output, &["error[recording-drifted]: `mail`"]);
+    let actual = "actual:   {\"text\":\"The session is [redacted] and [redacted]\"";
+    assert!(output.stdout.contains(actual), "{output:?}");
+}
+
+#[test]
+fn a_number_that_is_secret_elsewhere_stays_a_number() {
+    let app = "name: desk
+tools:
+  - name: login
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: read
+    parameters: { type: object, properties: {} }
+    returns: { type: object, properties: { pin: { type: integer } }, required: [pin] }
+    sensitive: [result.pin]
+    mock: { pin: 471123 }
+  - name: count
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: read
+    parameters: { type: object, properties: { n: { type: integer } }, required: [n] }
+    returns: { type: object, properties: { n: { type: integer }, all: { type: array, items: { type: integer } } }, required: [n, all] }
+    mock: { n: 471123, all: [1, 471123] }
+";
+    let plan = "use desk
+
+plan welcome() -> int {
+    step entry = desk.login()
+    step counted = desk.count(n: entry.pin)
+    reply size(counted.all)
+}
+
+test \"It counts\" for welcome {
+    expect reply == 2
+}
+";
+    let place = project(plan);
+    fs::write(place.path().join("desk.yaml"), app).unwrap();
+    passes(&run(&place, &["--record", "once", "--mock"]));
+    let text = read(&place, "recordings/welcome__it_counts.yaml");
+    assert!(
+        !text.contains("471123") && text.contains("\"n\": 0\n"),
+        "{text}"
+    );
+    passes(&run(&place, &[]));
+}
+
+#[test]
 fn secrets_are_in_no_recording_and_the_marks_replay() {
     let place = project(SECRET_PLAN);
     passes(&run(&place, &["--record", "once", "--mock"]));
@@ -360,6 +413,31 @@ fn secrets_are_in_no_recording_and_the_marks_replay() {
         !text.contains("90210") && !text.contains("5ecret") && text.contains("tool: \"desk.mail\""),
         "{text}"
     );
+}
+
+/// Whether the file can be written is known before anything is sent, and no other file is overwritten.
+#[test]
+fn a_run_is_not_recorded_over_another_file_or_to_no_place() {
+    let place = project(PLAN);
+    let run = |file: &str| {
+        let run = planrun(["run", "welcome.plan", "--mock", "--record", file]);
+        run.within(place.path())
+            .run_with(&["-i", "people=[\"Ada\"]"])
+    };
+    for (file, status) in [("nowhere/it.yaml", 3), ("welcome.plan", 2), (".", 2)] {
+        let output = run(file);
+        assert_eq!((output.status, &*output.stdout), (status, ""), "{output:?}");
+    }
+    assert_eq!(read(&place, "welcome.plan"), PLAN);
+    let runs = planrun(["runs", "list"]).within(place.path()).run();
+    assert!(
+        !runs.stdout.contains("welcome"),
+        "something was run: {runs:?}"
+    );
+    for _ in 0..2 {
+        passes(&run("it.yaml"));
+        assert!(read(&place, "it.yaml").contains("version: 1"));
+    }
 }
 
 #[test]

@@ -796,3 +796,52 @@ fn d4_a_tool_item_over_an_app_tool_has_its_own_contract() {
         "{output:?}"
     );
 }
+
+const ASKED: &str = "plan welcome(people: string[]) -> string {
+    task job \"Job\" { n: int }
+    step name = input \"Who?\" -> { who: string } by \"desk\"
+    step mail = desk.mail(to: name.who, text: \"Hello\") confirm \"Mail ${name.who}?\" by \"desk\"
+    set job running { n: 7 }
+    reply mail.id
+}
+";
+
+#[test]
+fn other_questions_and_tasks_are_told() {
+    let place = project();
+    let write = |text: &str| {
+        let text = format!("use desk\n\n{text}");
+        fs::write(place.path().join("welcome.plan"), text).unwrap();
+    };
+    write(ASKED);
+    let answers = [
+        "--answer",
+        "name={\"who\":\"kim\"}",
+        "--answer",
+        "mail.confirm=true",
+        "--by",
+        "desk",
+    ];
+    run(&place, &answers, 0);
+    agrees(&place, "2 steps, the same reply");
+    let edits = [
+        (" confirm \"Mail ${name.who}?\" by \"desk\"", "", "question"),
+        ("Mail ${name.who}?", "Delete ${name.who}?", "question"),
+        ("\"Who?\"", "\"Whom?\"", "question"),
+        ("set job running", "set job done", "task"),
+        ("n: 7", "n: 8", "task"),
+        ("    set job running { n: 7 }\n", "", "task"),
+    ];
+    for (from, to, kind) in edits {
+        let edited = ASKED.replace(from, to);
+        assert_ne!(edited, ASKED);
+        write(&edited);
+        let (found, _) = parts(&place);
+        let path = match (kind, from) {
+            ("task", _) => "job",
+            (_, "\"Who?\"") => "name",
+            _ => "mail",
+        };
+        assert_eq!(found, [(kind.to_owned(), path.to_owned())], "{to}");
+    }
+}

@@ -46,14 +46,17 @@ impl OutputOptions<'_> {
 }
 
 /// Starts or resumes a run and prints its outcome; records the answers of the tools if requested. Returns an error if
-/// the service refuses, the tools are not available, or the output or the recording cannot be written.
+/// the service refuses, the tools are not available, or the output or the recording cannot be written; the latter is
+/// tried before the run starts.
 pub fn drive(
     planrun: &Planrun,
     (mut options, record): (ResumeOptions, Option<PathBuf>),
     output: OutputOptions,
     begin: impl FnOnce(ResumeOptions) -> Result<Run, Error>,
 ) -> Result<Exit> {
-    let recording = record.map(Recording::new);
+    let recording = record
+        .map(|path| Recording::to(path, &**planrun.host()))
+        .transpose()?;
     options.stand_in = recording.as_ref().map(Recording::stand_in);
     let (cancel, until) = (options.cancel.clone(), options.until.clone());
     let run = match begin(options) {
@@ -83,17 +86,15 @@ pub fn drive_run(
 ) -> Result<Exit> {
     let continues = run.continues();
     let (driven, written) = drive_with_progress(run, cancel, output)?;
-    if let Some(recording) = recording {
-        recording.write(
-            &**planrun.host(),
-            &driven.secrets,
-            (&driven.outcome, continues),
-        )?;
-    }
+    let (host, secrets) = (&**planrun.host(), &driven.secrets);
+    let recorded = recording.map_or(Ok(()), |recording| {
+        recording.write(host, secrets, (&driven.outcome, continues))
+    });
+    // What has happened is reported even if its answers could not be recorded.
     let exit = answer::print(&driven.outcome, until, output)?;
     // The process is about to exit, which frees the memory faster than dropping the outcome.
     std::mem::forget(driven.outcome);
-    written.map(|()| exit)
+    written.and(recorded).map(|()| exit)
 }
 
 /// Drives a run until this process suspends it or it ends, and prints its progress. The inner result is an error if the

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use planrun_lang::secrets::Redactor;
-use planrun_tools::host::Host;
+use planrun_tools::host::{FileKind, Host};
 use planrun_tools::tools::StandIn;
 
 use crate::cli::{Failure, Result};
 use planrun_core::run::Outcome;
 use planrun_runs::journal::MemoryLog;
-use planrun_test::plantest::recording::Recorder;
+use planrun_test::plantest::recording::{Recorder, Recording as Tests};
 use planrun_test::plantest::world::World;
 
 /// The recorded calls of a run.
@@ -20,11 +20,36 @@ pub struct Recording {
 }
 
 impl Recording {
-    pub fn new(path: PathBuf) -> Self {
-        Self {
+    /// Prepares a recording to this file. Its answers can be had only once, so the file is tried before the run. Returns
+    /// an error if it cannot be written, or holds something else than a recording.
+    pub fn to(path: PathBuf, host: &dyn Host) -> Result<Self> {
+        let cannot_write = |error| Failure::cannot_write(&path, &error);
+        match host.kind(&path) {
+            Ok(FileKind::File) => {
+                let text = host.read_file(&path).unwrap_or_else(|_| "?".to_owned());
+                if !text.trim().is_empty() && Tests::read(&path, &text).is_err() {
+                    return Err(Failure::Usage(format!(
+                        "`{}` exists and is not a recording; name another file",
+                        path.display()
+                    )));
+                }
+                host.append_file(&path, b"").map_err(cannot_write)?;
+            }
+            Ok(FileKind::Folder) => {
+                return Err(Failure::Usage(format!(
+                    "`{}` is a folder; name a file",
+                    path.display()
+                )));
+            }
+            Err(_) => {
+                host.write_file(&path, b"").map_err(cannot_write)?;
+                host.remove_file(&path).map_err(cannot_write)?;
+            }
+        }
+        Ok(Self {
             path,
             recorder: Arc::default(),
-        }
+        })
     }
 
     /// Returns a stand-in that answers no call itself: it records every call and forwards it to the real tool.

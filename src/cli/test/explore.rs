@@ -1,5 +1,6 @@
 //! `--explore`: runs the tests with injected faults, and prints a test that reproduces each violation.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use planrun_lang::diag::render::{visible_line, visible_text};
@@ -15,9 +16,9 @@ use super::files::{Tested, TestedFile};
 use planrun_core::run::Order;
 use planrun_runs::driver::Silence;
 use planrun_test::plantest::case::Case;
-use planrun_test::plantest::explore::invariants::violations;
+use planrun_test::plantest::explore::invariants::{Violation, violations};
 use planrun_test::plantest::explore::{
-    Discovery, ExploreOptions, Explored, Fault, MAX_RUNS, explore, reproducer,
+    Discovery, ExploreOptions, Explored, Fault, MAX_ELEMENTS, MAX_RUNS, explore, reproducer,
 };
 use planrun_test::plantest::play::{RunOptions, play};
 use planrun_test::plantest::suite::{Prepared, Suite, doubles};
@@ -125,9 +126,14 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
             options,
             &mut Silence,
         );
-        violations(&program.plan, &played)
-            .iter()
-            .any(|violation| violation.name() == discovery.violation.name())
+        let violations = violations(&program.plan, &played);
+        // The text form has other places than the file in JSON form.
+        let shows = |violation: &Violation| match text_form {
+            Some(_) => violation.to_string() == discovery.violation.to_string(),
+            None => *violation == discovery.violation,
+        };
+        // A call without an answer would fail the test for another reason.
+        played.unanswered.is_empty() && violations.iter().any(shows)
     };
     reproducer(suite, discovery, &reproduces)
 }
@@ -168,10 +174,19 @@ pub(super) fn render(explored: &[FileExplored<'_>]) -> String {
     let sum = |of: fn(&Explored) -> usize| explored.iter().map(|file| of(&file.explored)).sum();
     let (runs, stopped): (usize, usize) = (sum(|of| of.runs), sum(|of| of.stopped));
     let left_out: usize = sum(|of| of.left_out);
+    let elements: usize = sum(|of| of.elements_left_out);
     let _ = writeln!(text, "explored {}: {found} found", counted(runs, "run"));
+    text.push_str(&unexplored(explored));
     if stopped > 0 {
         let stopped = counted(stopped, "run");
         let _ = writeln!(text, "{stopped} stopped: a step was called again and again");
+    }
+    if elements > 0 {
+        let elements = counted(elements, "call");
+        let _ = writeln!(
+            text,
+            "{elements} without faults: only {MAX_ELEMENTS} elements of an `each` have them"
+        );
     }
     if left_out > 0 {
         let left_out = counted(left_out, "run");
@@ -181,4 +196,27 @@ pub(super) fn render(explored: &[FileExplored<'_>]) -> String {
         );
     }
     text
+}
+
+/// Returns the line about runs that ended at calls without an answer, with those calls; empty if there are none.
+fn unexplored(explored: &[FileExplored<'_>]) -> String {
+    let runs: usize = explored
+        .iter()
+        .map(|file| file.explored.unanswered_runs)
+        .sum();
+    if runs == 0 {
+        return String::new();
+    }
+    let calls: BTreeSet<_> = explored
+        .iter()
+        .flat_map(|file| &file.explored.unanswered)
+        .map(|(tool, path)| format!("`{tool}` (at `{path}`)"))
+        .collect();
+    let calls: Vec<String> = calls.into_iter().collect();
+    let calls = calls.join(", ");
+    let calls = visible_line(&calls);
+    format!(
+        "{} ended at calls that no mock answers: {calls}; add `mock _ => generated`\n",
+        counted(runs, "run")
+    )
 }

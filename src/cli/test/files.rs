@@ -1,10 +1,11 @@
 //! Reads and checks the files with tests, each in its project.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::diag::render::{FileReport, Problem};
+use planrun_lang::syntax::ast::{Item, ItemKind};
 use rayon::prelude::*;
 
 use crate::cli::Result;
@@ -12,6 +13,7 @@ use crate::cli::plan_files::{self, PlanFile};
 use crate::cli::projects::Projects;
 use planrun_core::run::Defaults;
 use planrun_runs::runs::{PlanText, Workspace};
+use planrun_test::plantest::coverage::Seen;
 use planrun_test::plantest::play::TestEnvironment;
 use planrun_test::plantest::suite::Suite;
 
@@ -44,6 +46,18 @@ impl Tested {
     pub fn is_broken(&self) -> bool {
         let unread = !self.problems.is_empty() || !self.reports.is_empty();
         unread || self.files.iter().any(|file| !file.suite.broken.is_empty())
+    }
+
+    /// Returns coverage under the names that the files have here. A test may have read its plan by another path.
+    pub fn named(&self, seen: Seen) -> Seen {
+        let identity = |name: &str| PlanFile::of(Path::new(name)).identity();
+        let files = self.files.iter().map(|file| file.suite.source.name());
+        let names: BTreeMap<PathBuf, Arc<str>> =
+            files.map(|name| (identity(name), name.into())).collect();
+        seen.in_files(&|name| {
+            let known = names.get(&identity(name)).cloned();
+            known.unwrap_or_else(|| name.into())
+        })
     }
 }
 
@@ -128,14 +142,14 @@ fn read(file: &PlanFile, workspace: &Workspace, project: usize) -> Read {
     }
 }
 
-/// Returns true if a file has tests, even if their plans are unknown.
+/// Returns true if a file has tests, even if their plans are unknown. A syntax error may hide a test, and errors in a
+/// `.plantest` file are reported whatever is left of it.
 fn has_tests(suite: &Suite) -> bool {
-    suite
-        .checked
-        .tree
-        .items
-        .iter()
-        .any(|item| matches!(item.kind, planrun_lang::syntax::ast::ItemKind::Test(_)))
+    let is_test = |item: &Item| matches!(item.kind, ItemKind::Test(_));
+    let for_tests = Path::new(suite.source.name()).extension() == Some("plantest".as_ref());
+    suite.checked.tree.items.iter().any(is_test)
+        || !suite.checked.whole
+        || for_tests && !suite.broken.is_empty()
 }
 
 pub(super) fn environment(workspace: &Workspace) -> TestEnvironment {

@@ -383,3 +383,184 @@ test \"left out\" for main {
 ";
     assert_eq!(faults(text), Vec::<String>::new());
 }
+
+#[test]
+fn a_form_may_have_a_field_named_by() {
+    let text = "plan it() -> string {
+    step f = input \"Who?\" -> { by: string, note: string } by \"desk\"
+    reply \"${f.by} ${f.note}\"
+}
+test \"it\" for it {
+    answer f => { by: \"ann\", note: \"n\" }
+    expect reply == \"ann n\"
+}
+";
+    assert_eq!(faults(text), [""; 0]);
+}
+
+#[test]
+fn a_whole_number_without_a_type_keeps_its_fraction() {
+    let text = "use odd
+
+tool odd.get(k: any) -> any read
+
+plan it(x: any) -> any {
+    step a = odd.get(k: x)
+    reply { half: a.n / 2, list: json(a.list), k: json(x) }
+}
+test \"it\" for it {
+    given { x: 3.0 }
+    mock odd.get => { n: 5.0, list: [1.0, 2, 2.5] }
+    expect reply == { half: 2.5, list: \"[1.0,2,2.5]\", k: \"3.0\" }
+    expect json(steps.a.arguments) == \"{\\\"k\\\":3.0}\"
+}
+";
+    assert_eq!(faults(text), [""; 0]);
+}
+
+#[test]
+fn an_expectation_reads_defaults_that_read_other_inputs() {
+    let text = "plan it(a: int, b: int = a + 1, c: string = \"t${b}\") -> int {
+    reply b
+}
+test \"default\" for it {
+    given { a: 1 }
+    expect b == 2 && reply == b && c == \"t2\"
+}
+test \"given\" for it {
+    given { a: 1, b: 7 }
+    expect b == 7 && reply == b && c == \"t7\"
+}
+";
+    assert_eq!(faults(text), [""; 0]);
+}
+
+#[test]
+fn calls_of_a_step_are_the_same_for_a_block_and_for_a_plan() {
+    let tools = "use x
+
+tool x.make(n: int) -> { id: string } effect fails busy
+tool x.unmake(id: string) -> { ok: bool } idempotent
+tool x.look(n: int) -> { n: int } read
+
+plan inner() -> string {
+BODY    reply i.id
+}
+";
+    let body = "    step i = x.make(n: 1)
+        undo x.unmake(id: i.id)
+        verify x.look(n: 1) as v => v.n == 1
+";
+    let tests = "plan it() -> string {
+    step s = WORK
+    step z = x.make(n: 2)
+    reply s
+}
+test \"undone\" for it {
+    mock x.make(n: 2) => fail tool.busy
+    mock x.make => { id: \"i\" }
+    mock x.look => { n: 1 }
+    mock x.unmake => { ok: true }
+    expect status == \"failed\" && calls(x.unmake) == 1
+    expect calls(s) == 1 && before(s, z)
+}
+test \"verified\" for it {
+    mock x.make => { id: \"i\" }
+    mock x.look => { n: 1 }
+    expect calls(x.look) == 1
+    expect calls(s) == 1 && before(s, z)
+}
+";
+    for work in ["inner()", &format!("do {{\n{body}    yield i.id\n}}")] {
+        let text = tools.replace("BODY", body) + &tests.replace("WORK", work);
+        assert_eq!(faults(&text), [""; 0], "{work}");
+    }
+}
+
+#[test]
+fn ids_do_not_depend_on_the_order() {
+    let text = "use sys
+
+plan it() -> string {
+    step one = sys.uuid()
+    step two = sys.uuid()
+    step list = each n in [1, 2] max 2 { step id = sys.uuid()  yield id }
+    reply \"${one} ${two} ${list[0]} ${list[1]}\"
+}
+test \"it\" for it {
+    expect size(reply) == 4 * 36 + 3 && steps.one.output != steps.two.output
+    snapshot reply
+}
+";
+    let bench = bench(text);
+    let ran = bench.run(SuiteOptions {
+        seeds: 10,
+        ..SuiteOptions::default()
+    });
+    let messages: Vec<_> = ran[0].faults.iter().map(|fault| &fault.message).collect();
+    assert!(messages.is_empty(), "{messages:?}");
+    let ids: Vec<&str> = ran[0].snapshots[0].text.split_whitespace().collect();
+    let ids: std::collections::BTreeSet<&str> = ids.into_iter().collect();
+    assert_eq!(ids.len(), 4, "{ids:?}");
+}
+
+#[test]
+fn a_plan_with_errors_is_not_run() {
+    let text = "plan broken() -> int {
+    reply fund
+}
+plan outer() -> int {
+    step b = broken()
+    reply 1
+}
+test \"expected\" for broken {
+    expect diagnostics [unknown-name]
+}
+test \"run\" for broken {
+    expect status == \"failed\" || status != \"failed\"
+}
+test \"called\" for outer {
+    expect status == \"failed\" || status != \"failed\"
+}
+";
+    let told = "`broken` has errors, so it cannot run";
+    assert_eq!(faults(text), [told, told]);
+}
+
+#[test]
+fn a_run_that_waits_too_long_is_told_as_that() {
+    let text = "plan it() -> int {
+    step pause = wait 8000d
+    reply 1
+}
+test \"it\" for it {}
+";
+    let told =
+        "the run has not ended after twenty years of virtual time, the most that a test supports";
+    assert_eq!(faults(text), [told]);
+}
+
+#[test]
+fn an_answer_for_one_element_comes_before_one_for_all() {
+    let text = "use x
+
+tool x.make(n: int) -> { id: string } effect
+
+plan it() -> string[] {
+    step r = each n in [1, 2, 3] max 3 {
+        step e = x.make(n: n)
+            confirm \"Make ${n}?\"
+            recover denied.human => { id: \"no\" }
+        yield e.id
+    }
+    reply r
+}
+test \"it\" for it {
+    mock x.make => { id: \"yes\" }
+    answer r.e.confirm => true
+    answer r[1].e.confirm => fail denied.human
+    expect reply == [\"yes\", \"no\", \"yes\"]
+}
+";
+    assert_eq!(faults(text), [""; 0]);
+}

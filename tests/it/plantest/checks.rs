@@ -177,6 +177,14 @@ fn what_is_wrong_has_one_code() {
     }
 }
 
+#[test]
+fn no_run_of_a_test_is_running() {
+    for (status, found) in [("stalled", vec![]), ("running", vec!["no-overload"])] {
+        let lines = format!("given {{ id: 1 }}\n    expect status == \"{status}\"");
+        assert_eq!(codes(&plan(), &lines), found, "{status}");
+    }
+}
+
 /// Each of several steps that ask a model may be mocked with a value of its own type.
 #[test]
 fn mocks_of_a_model_are_of_the_types_of_all_steps() {
@@ -378,6 +386,43 @@ test \"input\" for p {
     expect password == \"z\"
 }
 ";
+    shows_no_secret(text, 2);
+}
+
+/// Those in results and answers, too.
+#[test]
+fn faults_show_no_secret_of_a_result_or_an_answer() {
+    let text = "use x
+
+tool x.login(user: string) -> { token: secret, n: int } read
+tool x.echo(key: secret) -> { text: string } read
+
+plan p(user: string) -> { rows: string[] } {
+    step l = x.login(user: user)
+    step f = input \"Code?\" -> { code: secret } by \"desk\"
+    step a = x.echo(key: l.token)
+    step b = x.echo(key: f.code)
+    reply { rows: [a.text, b.text] }
+}
+test \"result\" for p {
+    given { user: \"u\" }
+    mock x.login => { token: \"tok-123456789\", n: 1 }
+    mock x.echo => { text: \"it is ${key}\" }
+    answer f => { code: \"hunter2!!\" }
+    expect reply.rows[0] == \"a\"
+}
+test \"answer\" for p {
+    given { user: \"u\" }
+    mock x.login => { token: \"tok-123456789\", n: 1 }
+    mock x.echo => { text: \"it is ${key}\" }
+    answer f => { code: \"hunter2!!\" }
+    expect reply.rows[1] == \"b\"
+}
+";
+    shows_no_secret(text, 2);
+}
+
+fn shows_no_secret(text: &str, faults: usize) {
     let bench = super::kit::bench(text);
     let mut told = 0;
     for ran in bench.run(planrun_test::plantest::suite::SuiteOptions::default()) {
@@ -391,7 +436,7 @@ test \"input\" for p {
             told += 1;
         }
     }
-    assert_eq!(told, 2);
+    assert_eq!(told, faults);
 }
 
 /// The name of a header tells that its value is secret, even if it is too short to be found elsewhere.

@@ -3,8 +3,10 @@
 mod behaviour;
 mod checks;
 mod explore;
+mod explored_paths;
 mod kit;
 mod mutants;
 mod program;
 mod projects;
 mod proofs;
+mod reported;

@@ -31,7 +31,7 @@ test "it is gone" for file.it {
 }
 "#;
 
-fn test(folder: &Path, arguments: &[&str]) -> Output {
+pub(super) fn test(folder: &Path, arguments: &[&str]) -> Output {
     let program = planrun(["test"])
         .within(folder)
         .without_variable("CI")
@@ -48,7 +48,7 @@ fn in_ci(folder: &Path) -> Output {
 }
 
 /// Returns the last line, without the duration.
-fn counts(output: &Output) -> &str {
+pub(super) fn counts(output: &Output) -> &str {
     output
         .stdout
         .trim_end()

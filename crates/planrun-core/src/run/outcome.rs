@@ -280,47 +280,48 @@ impl Outcome {
         past_calls::past_calls(&self.trace)
     }
 
-    /// Returns the plan's own steps whose end depends on timing and on the order: the run was cut short or replied
-    /// early, and what ended it did not wait for them.
+    /// Returns the plan's own steps whose end depends on timing and on the order: what ended the run did not wait for
+    /// them. A statement that ends the plan waits for everything above it, a step that fails only for what it needs.
     #[must_use]
     pub fn left_open(&self, program: &Program) -> BTreeSet<Arc<str>> {
-        let Some(frame) = self.trace.frames.first() else {
+        let graph = program.graph.blocks.first();
+        let Some((frame, graph)) = self.trace.frames.first().zip(graph) else {
             return BTreeSet::new();
         };
-        let block = program.plan.body();
-        let Some(graph) = program.graph.blocks.first() else {
-            return BTreeSet::new();
+        let nodes = &program.plan.body().nodes;
+        let end = ending_statement(frame, nodes);
+        let has_settled = |index: usize| frame.nodes[index].state.is_settled();
+        let settled = if frame.ending.is_none() && frame.unsettled == 0 || has_ended(frame, end) {
+            end
+        } else {
+            // Its value could not be evaluated, or a statement below it has failed.
+            let has_replied = |index: &usize| {
+                matches!(nodes[*index].kind, NodeKind::Reply(_)) && has_ended(frame, *index)
+            };
+            (0..end).rfind(has_replied).unwrap_or(0)
         };
-        let cut = self.state != RunState::Completed;
-        let ends = |index: usize, node: &Node| match frame.nodes[index].state {
-            StepState::Failed | StepState::Unknown => cut,
-            // An early reply: everything above it has settled.
-            StepState::Completed => {
-                !cut && matches!(node.kind, NodeKind::Reply(_)) && !node.guard.is_empty()
-            }
-            _ => false,
-        };
-        let ending = block
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|(index, node)| ends(*index, node));
-        let ending: Vec<usize> = ending.map(|(index, _)| index).collect();
-        if ending.is_empty() && !cut {
-            return BTreeSet::new();
-        }
         let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-        let needed: BTreeSet<u32> = ending
-            .iter()
-            .flat_map(|index| graph::needed(graph, block, number(*index)))
+        let failed = (settled..end).filter(|index| {
+            let state = frame.nodes[*index].state;
+            matches!(state, StepState::Failed | StepState::Unknown)
+        });
+        let needed: BTreeSet<u32> = failed
+            .flat_map(|index| graph::needed(graph, program.plan.body(), number(index)))
             .collect();
-        let above = |index: usize| !cut && ending.iter().all(|end| index < *end);
-        let steps = block
-            .nodes
+        // A run that waits or stalls has done everything that it can do.
+        let waits = frame.ending.is_none() || self.state == RunState::Stalled;
+        let waits_after = |index: usize| {
+            waits && has_settled(index) && frame.nodes[index].state != StepState::Cancelled
+        };
+        let is_open = |index: usize| {
+            index >= end
+                || index >= settled && !needed.contains(&number(index)) && !waits_after(index)
+        };
+        let steps = nodes
             .iter()
             .enumerate()
             .filter(|(_, node)| node.step().is_some());
-        let open = steps.filter(|(index, _)| !needed.contains(&number(*index)) && !above(*index));
+        let open = steps.filter(|(index, _)| is_open(*index));
         open.filter_map(|(_, node)| node.name.clone()).collect()
     }
 
@@ -358,4 +359,22 @@ impl Outcome {
         };
         serde_json::to_writer_pretty(writer, &document).map_err(Into::into)
     }
+}
+
+/// Returns the statement of the plan that ends it: a `fail`, or what was taken of the others. It waits for everything
+/// above it, and for nothing below it. Without one, the number of statements.
+fn ending_statement(frame: &Frame, nodes: &[Node]) -> usize {
+    if let Some(taken) = &frame.taken {
+        return taken.node as usize;
+    }
+    let fails = |(index, node): &(usize, &Node)| {
+        matches!(node.kind, NodeKind::Fail(_)) && has_ended(frame, *index)
+    };
+    let failing = nodes.iter().enumerate().find(fails);
+    failing.map_or(nodes.len(), |(index, _)| index)
+}
+
+/// Returns true if a statement that is not a step has taken effect.
+fn has_ended(frame: &Frame, index: usize) -> bool {
+    (frame.nodes.get(index)).is_some_and(|node| node.state == StepState::Completed)
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use planrun_lang::sema::Plan;
 use planrun_lang::sema::test::{Row, Test};
+use planrun_lang::types::Type;
 use planrun_lang::value::Value;
 
+use super::fractions::with_fractions;
 use super::recording::Recording;
 use super::slots::Slots;
 
@@ -68,7 +70,8 @@ fn values(plan: &Plan, row: &Row) -> Result<Vec<(Arc<str>, Value)>, String> {
             .find(|parameter| parameter.name == *name);
         // As with arguments, null means that an optional input is omitted, unless its type has null.
         if !value.is_null() || parameter.is_some_and(|parameter| parameter.ty.admits_null()) {
-            values.push((name.clone(), value));
+            let ty = parameter.map_or(&Type::Any, |parameter| &parameter.ty);
+            values.push((name.clone(), with_fractions(&value, ty)));
         }
     }
     Ok(values)

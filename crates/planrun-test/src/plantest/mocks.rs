@@ -11,6 +11,7 @@ use planrun_lang::types::{ErrorClass, Fit, Signature, Validation, encode, fit, w
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
+use super::fractions::with_fractions;
 use super::generated::ResultGenerator;
 use super::play::RunOptions;
 use super::slots::Slots;
@@ -133,10 +134,11 @@ impl Mocks {
 /// Returns the value of a mock in the form of a real answer: as JSON, which the contract then checks. Tools that
 /// return a value unchanged have no contract.
 fn answered(signature: &Signature, value: Value) -> Answer {
-    match signature.returned_argument {
-        Some(_) => Answer::Value(value),
-        None => Answer::Json(encode(&value, &signature.returns)),
+    if signature.returned_argument.is_some() {
+        return Answer::Value(value);
     }
+    let value = with_fractions(&value, &signature.returns);
+    Answer::Json(encode(&value, &signature.returns))
 }
 
 impl Source for Mocks {

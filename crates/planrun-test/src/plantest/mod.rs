@@ -3,6 +3,7 @@
 pub mod case;
 pub mod coverage;
 pub mod explore;
+mod fractions;
 pub mod generated;
 mod mocks;
 pub mod mutate;

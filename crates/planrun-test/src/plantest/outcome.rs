@@ -34,16 +34,11 @@ pub fn slots(case: &Case, played: &Played) -> Slots {
         OutcomeName::Tasks if reads(*place) => Ok(tasks(played)),
         OutcomeName::Steps | OutcomeName::Tasks => Ok(Value::Null),
     });
-    let inputs = test
-        .plan
-        .parameters
-        .iter()
-        .map(|parameter| Ok(input(case, &parameter.name, parameter.default.as_ref())));
     let asked = test
         .queries
         .iter()
         .map(|asked| Ok(asked_of(asked, &test.plan, &played.calls)));
-    Slots::new(outcome.chain(inputs).chain(asked).collect())
+    Slots::new(outcome.chain(inputs(case)).chain(asked).collect())
 }
 
 /// Describes how the run ended.
@@ -154,15 +149,19 @@ fn tasks(played: &Played) -> Value {
     Value::Map(Arc::new(entries.collect::<Map>()))
 }
 
-fn input(
-    case: &Case,
-    name: &str,
-    default: Option<&planrun_lang::sema::expr::CheckedExpr>,
-) -> Value {
-    let given = case.inputs.get(name).cloned();
-    given
-        .or_else(|| Slots::none().evaluate(default?).ok())
-        .unwrap_or(Value::Null)
+/// Returns the inputs of the run. A default may read the inputs above it.
+fn inputs(case: &Case) -> Vec<Result<Value, Arc<str>>> {
+    let mut inputs = Vec::new();
+    for parameter in &case.test.plan.parameters {
+        let given = case.inputs.get(&parameter.name).cloned().map(Ok);
+        let default = || {
+            let default = parameter.default.as_ref()?;
+            let value = Slots::new(inputs.clone()).evaluate(default);
+            Some(value.map_err(|error| error.to_string().into()))
+        };
+        inputs.push(given.or_else(default).unwrap_or(Ok(Value::Null)));
+    }
+    inputs
 }
 
 fn asked_of(asked: &CallQuery, plan: &Plan, calls: &[Called]) -> Value {
@@ -182,25 +181,27 @@ fn asked_of(asked: &CallQuery, plan: &Plan, calls: &[Called]) -> Value {
 }
 
 /// Returns true if a call is to this tool, or is made by this step of the plan or a step inside it. Calls of `verify` and
-/// `undo` do not count as calls of the step, and steps of called plans are not those of the plan.
+/// `undo` do not count as calls of the step, nor do those of steps inside it, also in a plan that it calls. Steps of
+/// called plans are not those of the plan.
 fn is_by(caller: &Caller, plan: &Plan, call: &Called) -> bool {
     let name = match caller {
         Caller::Tool(tool) => return call.tool == *tool,
         Caller::Step(name) => &**name,
     };
     let path = without_indices(&call.path);
-    let (mut found, mut owner) = (false, None);
+    let (mut found, mut owner, mut inside) = (false, None, plan);
     for part in path.split('.') {
-        let is_clause = owner.is_some_and(|owner| has_clause(plan, owner, part));
+        let is_clause = owner.is_some_and(|(plan, owner)| has_clause(plan, owner, part));
         if found && is_clause {
             return false;
         }
+        let enters = steps_named(inside, part).find_map(|step| called_plan(inside, step));
         found |= part == name && !is_clause;
-        let is_inside_plan = !found && steps_named(plan, part).any(calls_plan);
-        if is_inside_plan {
+        if !found && enters.is_some() {
             return false;
         }
-        owner = Some(part);
+        owner = Some((inside, part));
+        inside = enters.filter(|_| !is_clause).unwrap_or(inside);
     }
     found
 }
@@ -213,9 +214,12 @@ pub(super) fn steps_named<'p>(plan: &'p Plan, name: &'p str) -> impl Iterator<It
     nodes.filter_map(Node::step)
 }
 
-fn calls_plan(step: &Step) -> bool {
-    step.call()
-        .is_some_and(|call| matches!(call.target, Target::Plan(..)))
+/// Returns the plan that a step calls.
+fn called_plan<'p>(plan: &'p Plan, step: &Step) -> Option<&'p Plan> {
+    match &step.call()?.target {
+        Target::Plan(index, _) => plan.plans.get(*index).map(Arc::as_ref),
+        Target::Tool(_) => None,
+    }
 }
 
 /// Returns true if a part of a path behind the name of a step is one of its clauses.

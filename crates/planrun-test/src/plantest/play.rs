@@ -28,7 +28,7 @@ use planrun_runs::journal::{Log, MemoryCache, MemoryLog};
 /// so that the time of a run grows with the square of their number.
 const MAX_PROCESSES: usize = 1000;
 /// Maximum duration of a run, on the clock of the test.
-const MAX_DURATION: Duration = Duration::from_hours(24 * 365 * 20);
+pub(super) const MAX_DURATION: Duration = Duration::from_hours(24 * 365 * 20);
 /// The id of runs in tests; jitter and idempotency keys are derived from it.
 const RUN: &str = "test";
 
@@ -135,7 +135,7 @@ pub fn play(
         recorded,
     } = doubles;
     let log = MemoryLog::default();
-    let mut world = World::new(sources, log.clone());
+    let mut world = World::new(sources, log.clone()).seeded(options.seed);
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     if let Some(live) = &live {
         world = world.recording(live.recorder.clone());

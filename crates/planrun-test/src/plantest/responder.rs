@@ -104,14 +104,17 @@ impl ScriptedResponder {
             .collect()
     }
 
-    /// Returns the next answer to a question.
+    /// Returns the next answer to a question: one for its element comes before one for every element, and among equals
+    /// the first in the text.
     fn next(&self, path: &str) -> Option<(usize, &TestAnswer)> {
         let mut state = self.state.lock();
         let open = |(index, answer): &(usize, &TestAnswer)| {
             is_for(&answer.path, path)
                 && answer.times.is_none_or(|times| state.used[*index] < times)
         };
-        let next = self.test.answers.iter().enumerate().find(open);
+        let answers = || self.test.answers.iter().enumerate().filter(open);
+        let own = answers().find(|(_, answer)| *answer.path == *path);
+        let next = own.or_else(|| answers().next());
         if let Some((index, _)) = next {
             state.used[index] += 1;
         }
@@ -204,11 +207,7 @@ impl Asker for ScriptedResponder {
             }
             Reaction::Generated | Reaction::Crash { .. } => return Box::pin(async { None }),
         };
-        let by = if value.get("by").is_some() {
-            None
-        } else {
-            asking.question.by.clone()
-        };
+        let by = role(&asking, &value);
         let given = given(&asking, value, by, note);
         let delay = answer.delay;
         Box::pin(async move {
@@ -216,6 +215,13 @@ impl Asker for ScriptedResponder {
             Some(given)
         })
     }
+}
+
+/// Returns the role of who answers: that of the question, unless the answer names one. In the answer to a form, `by`
+/// is a field like any other.
+fn role(asking: &Asking, value: &Json) -> Option<Arc<str>> {
+    let names_one = asking.question.kind != Waiting::Input && value.get("by").is_some();
+    asking.question.by.clone().filter(|_| !names_one)
 }
 
 fn given(

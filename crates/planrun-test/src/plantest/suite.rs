@@ -21,7 +21,7 @@ use super::play::{Doubles, Played, RunOptions, TestEnvironment, play};
 use super::recording::{self, Recordings, Replay};
 use super::responder::ScriptedResponder;
 use super::trace::trace;
-use super::verdict::{fault, faults, unused};
+use super::verdict::{fault, faults, secrets, unused};
 use super::world::Source;
 use crate::plantest::MAX_QUOTED;
 use planrun_core::run::{Order, Outcome, Program};
@@ -300,9 +300,27 @@ impl Suite {
 
     /// Returns why a case cannot run; `None` if it can.
     fn refused(&self, case: &Case) -> Option<Diagnostic> {
+        if let Some(plan) = self.with_errors(&case.test.plan) {
+            let message = format!("`{}` has errors, so it cannot run", plan.name);
+            let help = "a test with only `expect diagnostics` does not run its plan";
+            return Some(fault(case.test.span, message).help(help));
+        }
         let broken = self.recordings.of(case)?.as_ref().err()?;
         let finding = codes::tests::RECORDING.at(case.test.span, broken.to_string());
         Some(finding.help(broken.remedy.clone()))
+    }
+
+    /// Returns the plan with errors among a plan and those that it calls. Only tests that expect errors can have one, and
+    /// only in their own file.
+    fn with_errors<'p>(&self, plan: &'p Plan) -> Option<&'p Plan> {
+        let own = plan.source.name() == self.source.name();
+        let item = own.then(|| item_of(&self.checked, plan)).flatten();
+        let mut errors = (self.checked.diagnostics.iter()).filter(|found| found.is_error());
+        if item.is_some_and(|item| errors.any(|found| item.contains(found.span))) {
+            return Some(plan);
+        }
+        let mut called = plan.plans.iter();
+        called.find_map(|called| self.with_errors(called))
     }
 
     /// Returns the faults of a case that was run.
@@ -314,8 +332,9 @@ impl Suite {
                 &*self.recordings.path(case),
             );
             let replayed = played.replayed.as_ref();
+            let secrets = || secrets(case, played);
             replayed
-                .map(|replayed| recording::faults(replayed, place, unused))
+                .map(|replayed| recording::faults(replayed, place, &secrets, unused))
                 .unwrap_or_default()
         };
         let misfits = recording_faults(false);

@@ -13,7 +13,7 @@ use planrun_lang::value::{Value, shortened};
 
 use super::case::Case;
 use super::outcome::{end, slots};
-use super::play::Played;
+use super::play::{MAX_DURATION, Played};
 use super::slots::Slots;
 use crate::plantest::MAX_QUOTED;
 
@@ -30,9 +30,13 @@ pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnost
     faults
 }
 
-/// Returns the secrets that a case knows: those in its inputs, and in the arguments of calls.
-fn secrets(case: &Case, played: &Played) -> Redactor {
-    let mut secrets = Redactor::default();
+/// Returns the secrets that a case knows: those in its inputs, in the arguments of calls, and those of its run, which
+/// has them also in results and answers.
+pub fn secrets(case: &Case, played: &Played) -> Redactor {
+    let outcome = played.outcome.as_ref();
+    let mut secrets = outcome
+        .map(|outcome| outcome.secrets().clone())
+        .unwrap_or_default();
     let mut add = |value: &Value, path: &str| {
         at_path(value, path, &mut |secret| secrets.add_value(secret));
     };
@@ -89,6 +93,8 @@ fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagno
                 "the run has not ended after {} processes, the most that a test supports",
                 played.processes
             )
+        } else if played.took >= MAX_DURATION {
+            "the run has not ended after twenty years of virtual time, the most that a test supports".to_owned()
         } else {
             "the run neither ends nor waits for input".to_owned()
         };

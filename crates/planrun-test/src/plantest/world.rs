@@ -21,7 +21,8 @@ use planrun_runs::journal::MemoryLog;
 /// The namespace of tools that compute and read the clock; they are not replaced.
 const SYSTEM: &str = "sys";
 /// Tools of that namespace whose results vary, so that recordings contain them.
-const VARYING: [&str; 2] = ["now", "uuid"];
+const VARYING: [&str; 2] = ["now", UUID];
+const UUID: &str = "uuid";
 /// Maximum number of calls of one step in a run, and at one moment of it. A step that makes more of them never ends: its
 /// outcome is unknown each time, say, and each time the test answers that nothing has happened.
 const MAX_CALLS: u32 = 100_000;
@@ -98,6 +99,8 @@ pub struct World {
     /// Records calls that no source answers, which are sent to the real tools.
     recorder: Option<Arc<Recorder>>,
     state: Mutex<State>,
+    /// The seed of ids of `sys.uuid`.
+    seed: u64,
     /// The journal of the run; a process that loses it is dead.
     log: MemoryLog,
     /// The clock of the run, from its begin.
@@ -138,6 +141,7 @@ impl World {
         Self {
             sources,
             recorder: None,
+            seed: 0,
             state: Mutex::default(),
             log,
             host: OnceLock::new(),
@@ -151,6 +155,12 @@ impl World {
             recorder: Some(recorder),
             ..self
         }
+    }
+
+    /// Returns the doubles with another seed of ids.
+    #[must_use]
+    pub fn seeded(self, seed: u64) -> Self {
+        Self { seed, ..self }
     }
 
     /// Sets the clock of the run.
@@ -299,6 +309,10 @@ impl World {
                 self.note(&request, None);
                 recorder.call(request, occurrence + 1, tool)
             }
+            (None, Some(_)) if is_uuid(&request.signature) => {
+                let id = uuid(self.seed, &request.path, occurrence);
+                Conversation::Now(Ok(Answer::Value(id.into())))
+            }
             (None, Some(tool)) if is_system(&request.signature) => tool.call(request),
             (Some(_) | None, _) => self.refuse(&request),
         }
@@ -345,7 +359,7 @@ impl StandIn for World {
 
     fn replaces(&self, signature: &Signature) -> bool {
         let varies = || self.recorder.is_some() && VARYING.contains(&&*signature.name);
-        !is_system(signature) || varies() || self.knows(signature)
+        !is_system(signature) || is_uuid(signature) || varies() || self.knows(signature)
     }
 
     fn verifies(&self, signature: &Signature) -> bool {
@@ -356,6 +370,19 @@ impl StandIn for World {
 /// Returns true if the tool is built in and answers its calls itself.
 pub(super) fn is_system(signature: &Signature) -> bool {
     *signature.namespace == *SYSTEM
+}
+
+fn is_uuid(signature: &Signature) -> bool {
+    is_system(signature) && *signature.name == *UUID
+}
+
+/// Returns the id that a call of a step returns. Steps that start in another order have the same ids.
+fn uuid(seed: u64, path: &str, occurrence: u32) -> String {
+    let hash = blake3::hash(format!("{seed} {occurrence} {path}").as_bytes());
+    let digits = hash.to_hex();
+    let (first, second, third) = (&digits[..8], &digits[8..12], &digits[13..16]);
+    let (fourth, last) = (&digits[17..20], &digits[20..32]);
+    format!("{first}-{second}-4{third}-8{fourth}-{last}")
 }
 
 /// Returns true if a failed call may have had an effect: its answer was lost, or its answer violates the contract.

@@ -81,7 +81,12 @@ impl TestChecker<'_> {
         let outcome = Place::ALL.iter().map(|place| {
             let ty = match place {
                 Place::Reply => self.plan.returns.clone(),
-                Place::Status => union(RunState::ALL.iter().map(|state| state.name())),
+                // After a test its run is not running any more.
+                Place::Status => {
+                    let states = RunState::ALL.iter();
+                    let states = states.filter(|state| **state != RunState::Running);
+                    union(states.map(|state| state.name()))
+                }
                 Place::Error => Type::Error,
                 Place::Usage => usage(),
                 Place::Steps if text.contains("steps") => steps(self.plan),

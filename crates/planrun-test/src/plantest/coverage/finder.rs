@@ -286,8 +286,9 @@ impl Finder<'_> {
 
     fn clauses(&mut self, spot: Spot, step: &Step, name: &str) {
         for (index, arm) in step.recover.iter().enumerate() {
-            let (arm_name, missing) =
-                messages::recover(name, &arm.patterns, called(step).as_deref());
+            let failing = (called(step), step.confirm().is_some());
+            let failing = (failing.0.as_deref(), failing.1);
+            let (arm_name, missing) = messages::recover(name, &arm.patterns, failing);
             let goal = (Kind::Recover, What::Recovered(index), arm_name);
             self.arm(spot, step, arm.body, goal, missing);
         }

@@ -1,7 +1,7 @@
 //! The messages for goals that no test reaches.
 
 use planrun_lang::sema::expr::Matcher;
-use planrun_lang::types::ErrorPattern;
+use planrun_lang::types::{Denied, ErrorClass, ErrorPattern};
 use planrun_lang::value::shortened;
 
 /// Maximum number of characters that a message quotes of a condition.
@@ -29,11 +29,11 @@ pub(super) fn agent_check(agent: &str, verified: Option<bool>) -> String {
     format!("`{agent}` never {word}: no test answers `{agent}.ask` with `verified: {answer}`")
 }
 
-/// Returns the name of a `recover` arm, and its message.
+/// Returns the name of a `recover` arm, and its message. `is_gated`: a person may refuse the step.
 pub(super) fn recover(
     name: &str,
     patterns: &[ErrorPattern],
-    tool: Option<&str>,
+    (tool, is_gated): (Option<&str>, bool),
 ) -> (String, String) {
     let names: Vec<String> = patterns.iter().map(class).collect();
     let classes = match names.split_last() {
@@ -47,10 +47,14 @@ pub(super) fn recover(
         format!("{name}.recover {}", names.join(", "))
     };
     let who = tool.unwrap_or(name);
-    (
-        arm,
-        format!("`{name}.recover` was never taken: no test makes `{who}` fail{classes}"),
-    )
+    let refusal = ErrorClass::Denied(Denied::Human);
+    let why = match patterns {
+        [ErrorPattern::Class(class)] if is_gated && *class == refusal => {
+            format!("no test refuses `{name}.confirm`")
+        }
+        _ => format!("no test makes `{who}` fail{classes}"),
+    };
+    (arm, format!("`{name}.recover` was never taken: {why}"))
 }
 
 /// Formats a pattern in plan syntax.

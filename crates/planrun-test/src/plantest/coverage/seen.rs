@@ -36,8 +36,23 @@ impl Item {
     }
 }
 
-/// The name of a plan and the hash of its text.
-type PlanKey = (Arc<str>, Arc<str>);
+/// A plan: the name of its file, its own, and the hash of its text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PlanKey {
+    file: Arc<str>,
+    plan: Arc<str>,
+    digest: Arc<str>,
+}
+
+impl PlanKey {
+    fn of(plan: &Plan) -> Self {
+        Self {
+            file: plan.source.name().into(),
+            plan: plan.name.clone(),
+            digest: plan.digest.clone(),
+        }
+    }
+}
 
 /// The outcomes that runs have reached, with counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,27 +71,36 @@ impl Seen {
         }
     }
 
+    /// Returns the outcomes with other names for the files of the plans: a file may have been found by several paths.
+    #[must_use]
+    pub fn in_files(self, name_of: &dyn Fn(&str) -> Arc<str>) -> Self {
+        let mut named = Self::default();
+        for (key, items) in self.plans {
+            let file = name_of(&key.file);
+            let plans = [(PlanKey { file, ..key }, items)].into();
+            named.merge(&Self { plans });
+        }
+        named
+    }
+
     /// Returns how often an item was reached.
     #[must_use]
     pub fn count(&self, plan: &Plan, item: &Item) -> u64 {
-        let own = self.plans.get(&(plan.name.clone(), plan.digest.clone()));
+        let own = self.plans.get(&PlanKey::of(plan));
         own.and_then(|own| own.get(item)).copied().unwrap_or(0)
     }
 
     /// Returns all items of a plan that were reached.
     pub fn of(&self, plan: &Plan) -> impl Iterator<Item = &Item> {
         self.plans
-            .get(&(plan.name.clone(), plan.digest.clone()))
+            .get(&PlanKey::of(plan))
             .into_iter()
             .flat_map(BTreeMap::keys)
     }
 
     /// Records one item.
     pub fn note(&mut self, plan: &Plan, item: Item) {
-        let own = self
-            .plans
-            .entry((plan.name.clone(), plan.digest.clone()))
-            .or_default();
+        let own = self.plans.entry(PlanKey::of(plan)).or_default();
         *own.entry(item).or_default() += 1;
     }
 }

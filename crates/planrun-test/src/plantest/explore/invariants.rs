@@ -24,7 +24,7 @@ pub enum Violation {
     /// A bug in the engine.
     Internal(String),
     /// An expression of the plan cannot be evaluated, or a call violates the contract of its tool.
-    PlanFault(String),
+    PlanFault(PlanFault),
     /// Nothing that the plan names can wake the run.
     Stalled(String),
     /// An effect may have happened twice: it was sent with two idempotency keys.
@@ -37,6 +37,14 @@ pub enum Violation {
     ReplyType(String),
     /// The outcome depends on the order of independent steps.
     OrderDependent(String),
+}
+
+/// An error in a plan.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PlanFault {
+    pub why: String,
+    /// The place of the expression in the text.
+    pub place: Option<Arc<str>>,
 }
 
 impl Violation {
@@ -63,7 +71,7 @@ impl fmt::Display for Violation {
         match self {
             Self::StandsStill => f.write_str("the run neither ends nor waits for input"),
             Self::Internal(why) => write!(f, "an error in the engine: {why}"),
-            Self::PlanFault(why) => write!(f, "an error in the plan: {why}"),
+            Self::PlanFault(fault) => write!(f, "an error in the plan: {}", fault.why),
             Self::Stalled(why) => write!(f, "the run stalls: {why}"),
             Self::EffectTwice(path) => write!(
                 f,
@@ -100,7 +108,8 @@ pub fn violations(plan: &Plan, played: &Played) -> Vec<Violation> {
         match error.class {
             ErrorClass::Internal => found.push(Violation::Internal(message())),
             ErrorClass::Validation(Validation::Expression | Validation::Arguments) => {
-                found.push(Violation::PlanFault(message()));
+                let (why, place) = (message(), error.place.clone());
+                found.push(Violation::PlanFault(PlanFault { why, place }));
             }
             _ => {}
         }

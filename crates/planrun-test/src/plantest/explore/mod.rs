@@ -1,13 +1,13 @@
 //! `--explore`: finds failures that no test covers. Repeats every run of a test with one fault at a time, and checks
 //! the invariants.
 
+mod fallback;
 mod fault;
 pub mod invariants;
 mod reproduce;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indexmap::IndexMap;
 use planrun_lang::call::Answer;
@@ -19,10 +19,11 @@ use planrun_lang::value::Value;
 use rayon::prelude::*;
 
 use super::case::Case;
-use super::play::{Played, RunOptions, TestEnvironment, play};
+use super::play::{Doubles, Played, RunOptions, TestEnvironment, play};
 use super::responder::{Replacement, UnknownOutcomes};
 use super::suite::{Suite, doubles};
 use super::world::Called;
+use fallback::Fallback;
 pub use fault::Fault;
 use fault::FaultInjector;
 use invariants::{Violation, violations};
@@ -33,6 +34,9 @@ pub use reproduce::reproducer;
 
 /// Maximum number of runs with faults around the tests of a file.
 pub const MAX_RUNS: usize = 100_000;
+
+/// Maximum number of elements of an `each` with faults of their own, of one step in one case.
+pub const MAX_ELEMENTS: usize = 8;
 
 /// The extent of an exploration.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +69,13 @@ pub struct Explored {
     /// Number of runs that were stopped because a step made too many calls. That is no violation: a person who gives the
     /// same answer again and again can be the reason.
     pub stopped: usize,
+    /// Number of elements, each of one step in one case, without faults of their own, because there are more than
+    /// [`MAX_ELEMENTS`].
+    pub elements_left_out: usize,
+    /// Number of runs that ended at a call that nothing answers.
+    pub unanswered_runs: usize,
+    /// Those calls: their tools, each with the path of the step.
+    pub unanswered: BTreeSet<(String, String)>,
     /// The first violation of each kind at each place.
     pub discoveries: Vec<Discovery>,
 }
@@ -107,50 +118,58 @@ pub fn explore(
         Some((program, played))
     };
     let baselines: Vec<Option<(&Arc<Program>, Played)>> = cases.par_iter().map(baseline).collect();
-    let mut trials = trials(environment, &cases, &baselines, explore_options);
+    let (mut trials, elements_left_out) = trials(environment, &cases, &baselines, explore_options);
     let left_out = trials.len().saturating_sub(MAX_RUNS);
     trials.truncate(MAX_RUNS);
-    let stopped = AtomicUsize::new(0);
     let run = |trial: &Trial| {
         let (program, base) = baselines[trial.case].as_ref()?;
-        let found = run_trial(environment, program, cases[trial.case], trial, base);
-        stopped.fetch_add(usize::from(found.is_none()), Ordering::Relaxed);
-        found
+        run_trial(environment, program, cases[trial.case], trial, base)
     };
-    let found: Vec<_> = trials.par_iter().map(run).collect();
+    let results: Vec<Option<TrialResult>> = trials.par_iter().map(run).collect();
     let mut explored = Explored {
         runs: baselines.len() + trials.len(),
         left_out,
-        stopped: stopped.into_inner(),
-        discoveries: Vec::new(),
+        elements_left_out,
+        ..Explored::default()
     };
+    explored.count(&results);
     let mut reported: BTreeSet<(String, &'static str, String)> = BTreeSet::new();
-    let found = trials
-        .iter()
-        .zip(found.into_iter().map(Option::unwrap_or_default));
-    for (trial, (violation, answers)) in
-        found.flat_map(|(trial, all)| all.into_iter().map(move |one| (trial, one)))
-    {
-        let case = cases[trial.case];
+    for (trial, result) in trials.iter().zip(results) {
+        let Some(result) = result else {
+            continue;
+        };
+        let (case, base) = (cases[trial.case], &baselines[trial.case]);
         let place = without_indices(trial.fault.path());
-        if reported.insert((case.test.plan.name.to_string(), violation.name(), place)) {
-            let (fault, called) = (trial.fault.clone(), trial.called.clone());
-            let base = baselines[trial.case].as_ref().map(|(_, base)| base);
-            let extra_lines = base
-                .into_iter()
-                .filter_map(|base| extra_line(trial, base))
-                .collect();
-            explored.discoveries.push(Discovery {
-                case: case.clone(),
-                fault,
-                violation,
-                called,
-                answers,
-                extra_lines,
-            });
+        let extra_line = base.as_ref().and_then(|(_, base)| extra_line(trial, base));
+        for violation in result.found {
+            let plan = case.test.plan.name.to_string();
+            if reported.insert((plan, violation.name(), place.clone())) {
+                explored.discoveries.push(Discovery {
+                    case: case.clone(),
+                    fault: trial.fault.clone(),
+                    violation,
+                    called: trial.called.clone(),
+                    answers: result.answers.clone(),
+                    extra_lines: extra_line.iter().chain(&result.mocks).cloned().collect(),
+                });
+            }
         }
     }
     explored
+}
+
+impl Explored {
+    /// Counts the runs that were cut short: those without a result, and those with calls that nothing answers.
+    fn count(&mut self, results: &[Option<TrialResult>]) {
+        for result in results {
+            let Some(result) = result else {
+                self.stopped += 1;
+                continue;
+            };
+            self.unanswered_runs += usize::from(!result.unanswered.is_empty());
+            self.unanswered.extend(result.unanswered.iter().cloned());
+        }
+    }
 }
 
 /// Returns the line that answers for an unknown outcome, or the line that expects the outcome of the source order.
@@ -176,53 +195,87 @@ fn extra_line(trial: &Trial, base: &Played) -> Option<String> {
     ))
 }
 
-/// Returns all runs to make; each fault at each place of a plan is tried once.
+/// Returns all runs to make, and the number of elements that have none. Each fault at each place of a plan comes first
+/// in one of them, so that every place is tried if there are too many runs.
 fn trials(
     environment: &TestEnvironment,
     cases: &[&Case],
     baselines: &[Option<(&Arc<Program>, Played)>],
     explore_options: ExploreOptions,
-) -> Vec<Trial> {
-    let mut trials = Vec::new();
+) -> (Vec<Trial>, usize) {
+    let (mut first, mut further, mut elements_left_out) = (Vec::new(), Vec::new(), 0);
     let mut seen: BTreeSet<(usize, String, String)> = BTreeSet::new();
     for (case, base) in baselines.iter().enumerate() {
         let Some((program, played)) = base else {
             continue;
         };
         let plan = Arc::as_ptr(&program.plan).addr();
-        let mut new = |fault: &Fault| {
-            let place = without_indices(fault.path());
-            let what = fault.to_string().replace(fault.path(), "");
-            seen.insert((plan, place, what))
-        };
-        for call in &played.calls {
-            let called = Some((call.signature.clone(), call.arguments.clone()));
-            for (fault, happened) in possible_faults(&call.path, &call.signature) {
-                if new(&fault) || happened == Some(false) {
-                    trials.push(Trial {
-                        case,
-                        fault,
-                        happened,
-                        called: called.clone(),
-                    });
-                }
+        let mut places = Places::default();
+        for trial in faults_of(case, played) {
+            let path = trial.fault.path();
+            let (place, what) = (without_indices(path), trial.fault.to_string());
+            if !places.takes(&place, path, &what) {
+                continue;
+            }
+            if seen.insert((plan, place, what.replace(path, ""))) {
+                first.push(trial);
+            } else {
+                further.push(trial);
             }
         }
-        for (path, expires) in gates(played) {
-            for replacement in [Replacement::Refuse, Replacement::Expire] {
-                let fault = Fault::Gate {
-                    path: path.clone(),
-                    replacement,
-                };
-                if (replacement == Replacement::Refuse || expires) && new(&fault) {
-                    trials.push(Trial::of(case, fault));
-                }
-            }
-        }
+        elements_left_out += places.left_out.len();
         let edges = (0..edges(environment, cases[case], played)).map(Fault::Edge);
         let orders = (0..explore_options.seeds.min(MAX_RUNS as u64)).map(Fault::Order);
-        trials.extend(edges.chain(orders).map(|fault| Trial::of(case, fault)));
+        first.extend(edges.chain(orders).map(|fault| Trial::of(case, fault)));
         debug_assert!(cases.len() == baselines.len(), "each case was played");
+    }
+    first.append(&mut further);
+    (first, elements_left_out)
+}
+
+/// The places of one case that have faults.
+#[derive(Default)]
+struct Places {
+    /// The paths of each step, without the indices of elements.
+    elements: BTreeMap<String, BTreeSet<String>>,
+    /// The faults at each of these paths.
+    faults: BTreeSet<String>,
+    left_out: BTreeSet<String>,
+}
+
+impl Places {
+    /// Returns true if a fault is new, and its element is not one too many.
+    fn takes(&mut self, place: &str, path: &str, fault: &str) -> bool {
+        let elements = self.elements.entry(place.to_owned()).or_default();
+        if !elements.contains(path) && elements.len() == MAX_ELEMENTS {
+            self.left_out.insert(path.to_owned());
+            return false;
+        }
+        elements.insert(path.to_owned());
+        self.faults.insert(fault.to_owned())
+    }
+}
+
+/// Returns every fault of the calls and of the gates of a case.
+fn faults_of(case: usize, played: &Played) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for call in &played.calls {
+        for (fault, happened) in possible_faults(&call.path, &call.signature) {
+            trials.push(Trial {
+                case,
+                fault,
+                happened,
+                called: Some((call.signature.clone(), call.arguments.clone())),
+            });
+        }
+    }
+    for (path, expires) in gates(played) {
+        for replacement in [Replacement::Refuse, Replacement::Expire] {
+            let path = path.clone();
+            if replacement == Replacement::Refuse || expires {
+                trials.push(Trial::of(case, Fault::Gate { path, replacement }));
+            }
+        }
     }
     trials
 }
@@ -303,22 +356,8 @@ fn gates(played: &Played) -> Vec<(Arc<str>, bool)> {
     gates
 }
 
-/// Makes a run with a fault, and returns the violations in it, each with the lines that answer its calls; `None` if the
-/// run was stopped because a step made too many calls.
-fn run_trial(
-    environment: &TestEnvironment,
-    program: &Arc<Program>,
-    case: &Case,
-    trial: &Trial,
-    base: &Played,
-) -> Option<Vec<(Violation, Vec<String>)>> {
-    let mut options = RunOptions::default();
-    match &trial.fault {
-        Fault::Order(seed) => options.order = Order::Seeded(*seed),
-        Fault::Edge(edge) => options.edge = Some(*edge),
-        Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => {}
-    }
-    let mut doubles = doubles(environment, case, options);
+/// Adds the fault to the doubles of a case, and the answer about a call whose outcome is unknown then.
+fn with_fault(mut doubles: Doubles, trial: &Trial, base: &Played) -> Doubles {
     let outputs = || outputs_by_path(base).into_iter();
     let unknown_outcomes = trial.happened.map(|happened| UnknownOutcomes {
         path: trial.fault.path().into(),
@@ -339,6 +378,40 @@ fn run_trial(
         }
         Fault::Order(_) | Fault::Edge(_) => {}
     }
+    doubles
+}
+
+/// The result of a run with a fault.
+struct TrialResult {
+    found: Vec<Violation>,
+    /// The lines that answer its calls, if no mock of the test does.
+    answers: Vec<String>,
+    /// The mocks of the results that were generated although no mock of the test answers the call.
+    mocks: BTreeSet<String>,
+    /// The calls that nothing answers: their tools, each with the path of the step.
+    unanswered: BTreeSet<(String, String)>,
+}
+
+/// Makes a run with a fault; `None` if the run was stopped because a step made too many calls.
+fn run_trial(
+    environment: &TestEnvironment,
+    program: &Arc<Program>,
+    case: &Case,
+    trial: &Trial,
+    base: &Played,
+) -> Option<TrialResult> {
+    let mut options = RunOptions::default();
+    match &trial.fault {
+        Fault::Order(seed) => options.order = Order::Seeded(*seed),
+        Fault::Edge(edge) => options.edge = Some(*edge),
+        Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => {}
+    }
+    let mut doubles = with_fault(doubles(environment, case, options), trial, base);
+    let mocks = Arc::default();
+    doubles.sources.push(Box::new(Fallback {
+        results: environment.results.clone(),
+        mocks: Arc::clone(&mocks),
+    }));
     let played = play(environment, program, case, doubles, options, &mut Silence);
     if played.endless.is_some() {
         return None;
@@ -346,8 +419,8 @@ fn run_trial(
     let mut found = violations(&program.plan, &played);
     // Violations that occur without a fault as well are assumed to be intended by the author of the test.
     let before = violations(&program.plan, base);
-    found.retain(|violation| !before.iter().any(|other| other.name() == violation.name()));
-    // A call that no mock covers has no answer; the internal error that follows is not a discovery.
+    found.retain(|violation| !before.contains(violation));
+    // A call that has no answer ends the run; the internal error that follows is not a discovery.
     if !played.unanswered.is_empty() {
         found.retain(|violation| !matches!(violation, Violation::Internal(_)));
     }
@@ -361,8 +434,15 @@ fn run_trial(
     } else {
         Vec::new()
     };
-    let with_answers = |violation| (violation, answers.clone());
-    Some(found.into_iter().map(with_answers).collect())
+    let unanswered = played.unanswered.iter();
+    let unanswered = unanswered.map(|call| (call.signature.path(), without_indices(&call.path)));
+    let mocks = std::mem::take(&mut *mocks.lock());
+    Some(TrialResult {
+        found,
+        answers,
+        mocks,
+        unanswered: unanswered.collect(),
+    })
 }
 
 /// Returns the results of the calls of a run, as lines of a test.

@@ -12,7 +12,7 @@ use planrun_tools::tools::{Conversation, Request, Transport};
 use serde_json::Value as Json;
 
 use super::model::{Entry, Recorded, Recording};
-use super::redact::redact;
+use super::redact::{redact, redact_secrets};
 
 /// The calls to real tools and their answers so far.
 #[derive(Default)]
@@ -89,7 +89,7 @@ impl RecordedCall {
                     value,
                     &sensitive_result(&self.signature, &Value::from_json(value)),
                 );
-                secrets.json(value);
+                redact_secrets(value, secrets);
             }
             Recorded::Failure(error) => {
                 error.message = secrets.text(&error.message).into_owned();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use planrun_lang::secrets::MARK;
+use planrun_lang::secrets::{MARK, Redactor};
 use planrun_lang::value::split_path;
 use serde_json::Value as Json;
 
@@ -38,6 +38,32 @@ fn redact_value(json: &mut Json) {
         Json::String(_) => *json = MARK.into(),
         Json::Array(items) => items.iter_mut().for_each(redact_value),
         Json::Object(fields) => fields.values_mut().for_each(redact_value),
+    }
+}
+
+/// Redacts secrets wherever they appear in a result. A number that is one becomes 0.
+pub(super) fn redact_secrets(json: &mut Json, secrets: &Redactor) {
+    match json {
+        Json::Number(_) => {
+            let mut redacted = json.clone();
+            secrets.json(&mut redacted);
+            if redacted != *json {
+                redact_value(json);
+            }
+        }
+        Json::Array(items) => {
+            for item in items {
+                redact_secrets(item, secrets);
+            }
+        }
+        Json::Object(fields) => {
+            for value in fields.values_mut() {
+                redact_secrets(value, secrets);
+            }
+            // The names.
+            secrets.json(json);
+        }
+        Json::Null | Json::Bool(_) | Json::String(_) => secrets.json(json),
     }
 }
 

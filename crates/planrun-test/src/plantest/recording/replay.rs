@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use planrun_lang::call::Answer;
 use planrun_lang::diag::render::{command, quoted, visible_line};
 use planrun_lang::diag::{Code, Diagnostic, codes};
+use planrun_lang::secrets::Redactor;
 use planrun_lang::source::Span;
 use planrun_lang::types::Signature;
 use planrun_lang::value::shortened;
@@ -162,6 +163,7 @@ fn mismatch(entry: &Entry, signature: &Signature, call: &Call<'_>) -> Option<Mis
 pub fn faults(
     replayed: &Replayed,
     (test, plan_file, file): (Span, &str, &Path),
+    secrets: &dyn Fn() -> Redactor,
     unused: bool,
 ) -> Vec<Diagnostic> {
     let place = Place {
@@ -171,7 +173,7 @@ pub fn faults(
     };
     let mut faults: Vec<Diagnostic> = Vec::new();
     for (index, mismatch) in &replayed.mismatches {
-        faults.push(place.misfit(&replayed.recording.calls[*index], mismatch));
+        faults.push(place.misfit(&replayed.recording.calls[*index], mismatch, &secrets()));
     }
     if unused && faults.is_empty() {
         faults.extend(
@@ -199,7 +201,7 @@ struct Place {
 }
 
 impl Place {
-    fn misfit(&self, entry: &Entry, mismatch: &Mismatch) -> Diagnostic {
+    fn misfit(&self, entry: &Entry, mismatch: &Mismatch, secrets: &Redactor) -> Diagnostic {
         let (step, file, tool) = (step(entry), self.file(), &entry.tool);
         let drifted = &codes::tests::RECORDING_DRIFTED;
         match mismatch {
@@ -213,8 +215,11 @@ impl Place {
             Mismatch::Drifted(actual) => {
                 let message =
                     format!("{step} calls `{tool}` with other arguments than `{file}` has");
-                let [expected, actual] = [&entry.arguments, actual]
-                    .map(|arguments| shortened(&arguments.to_string(), MAX_QUOTED));
+                let [expected, actual] = [&entry.arguments, actual].map(|arguments| {
+                    let mut arguments = arguments.clone();
+                    secrets.json(&mut arguments);
+                    shortened(&arguments.to_string(), MAX_QUOTED)
+                });
                 let found = self.fault(drifted, message, "if this is intended, record it again");
                 found.expected(expected, actual)
             }

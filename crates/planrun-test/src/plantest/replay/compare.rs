@@ -13,7 +13,7 @@ use planrun_lang::types::ErrorClass;
 use planrun_lang::value::{Value, shortened};
 use serde_json::Value as Json;
 
-use super::history::{Attempt, History, StepEnd, StepHistory};
+use super::history::{Asked, Attempt, History, StepEnd, StepHistory};
 use super::{OriginalRun, ReplayedRun};
 use crate::plantest::MAX_QUOTED;
 use planrun_core::journal::StepError;
@@ -35,6 +35,8 @@ words! {
         Order = "order",
         /// The contract of the tool.
         Contract = "contract",
+        /// What people were asked before a step.
+        Question = "question",
         /// Whether a step runs, and its final state.
         State = "state",
         /// The output of a step, or its error.
@@ -43,6 +45,8 @@ words! {
         New = "new",
         /// A step that only the recorded run has.
         Gone = "gone",
+        /// The final status and context of a task.
+        Task = "task",
         Reply = "reply",
         /// The final state of the run.
         End = "end",
@@ -94,6 +98,21 @@ impl Redaction {
         shortened(&json.to_string(), MAX_QUOTED)
     }
 
+    fn questions(&self, questions: &[Asked]) -> String {
+        let question = |asked: &Asked| {
+            let role = asked.role.as_deref();
+            let role = role.map_or_else(String::new, |role| format!(" by {role}"));
+            format!("{} {:?}{role}", asked.kind.name(), asked.text)
+        };
+        let text = questions.iter().map(question).collect::<Vec<_>>();
+        let text = if text.is_empty() {
+            "nothing".to_owned()
+        } else {
+            text.join(", ")
+        };
+        shortened(&self.redactor.text(&text), MAX_QUOTED)
+    }
+
     fn error(&self, error: &StepError) -> String {
         let text = format!("{}: {}", error.class, error.message);
         shortened(&self.redactor.text(&text), MAX_QUOTED)
@@ -122,6 +141,7 @@ pub(super) fn compare(
     };
     comparison.steps(outcome);
     if comparison.unanswered.is_empty() {
+        comparison.tasks();
         comparison.end();
     }
     comparison.found
@@ -182,6 +202,11 @@ impl Comparison<'_> {
         }
         if !self.unanswered.is_empty() {
             return;
+        }
+        if original.questions != replayed.questions {
+            let asked = [original, replayed].map(|step| self.redaction.questions(&step.questions));
+            let message = format!("`{path}` asks people something else");
+            return self.report_values(Kind::Question, path, message, asked);
         }
         let is_call = |attempt: &&Attempt| attempt.arguments.is_some();
         let calls = [original, replayed].map(|step| step.attempts.iter().filter(is_call).count());
@@ -329,6 +354,28 @@ impl Comparison<'_> {
         self.add(Kind::Gone, path, finding);
     }
 
+    /// Compares the tasks at the end. A step whose progress depends on the clock might have moved them.
+    fn tasks(&mut self) {
+        if !self.open.is_empty() {
+            return;
+        }
+        let tasks = [&self.original.history.tasks, &self.replayed.history.tasks];
+        let paths: BTreeSet<&Arc<str>> = tasks.iter().flat_map(|tasks| tasks.keys()).collect();
+        for path in paths {
+            let states = tasks.map(|tasks| tasks.get(path));
+            let statuses = states.map(|state| state.map_or("not set", |(status, _)| status));
+            let contexts = states.map(|state| state.map_or(&Value::Null, |(_, context)| context));
+            if statuses[0] != statuses[1] {
+                let message = format!("the task `{path}` has another status");
+                self.report(Kind::Task, path, message, statuses.map(str::to_owned));
+            } else if contexts[0] != contexts[1] {
+                let values = self.redaction.values(contexts, [&[], &[]]);
+                let message = format!("the task `{path}` has another context");
+                self.report_values(Kind::Task, path, message, values);
+            }
+        }
+    }
+
     fn end(&mut self) {
         let histories = [&self.original.history, &self.replayed.history];
         let run: Arc<str> = "".into();
@@ -402,8 +449,8 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns the span of the innermost step of a path that is written in the plan itself; the span of the plan's name
-/// if there is none.
+/// Returns the span of the innermost step of a path that is written in the plan itself, or of its task; the span of the
+/// plan's name if there is none.
 fn place(plan: &Plan, path: &str) -> Span {
     let nodes = || plan.blocks.iter().flat_map(|block| &block.nodes);
     let of = |part: &str| {
@@ -413,7 +460,14 @@ fn place(plan: &Plan, path: &str) -> Span {
             .and_then(|node| node.step())
             .map(|step| step.span)
     };
-    path.rsplit('.').find_map(of).unwrap_or(plan.span)
+    let task = || {
+        let mut tasks = nodes().filter(|node| matches!(node.kind, NodeKind::Task(_)));
+        tasks.find(|node| node.name.as_deref() == Some(path))
+    };
+    let found = path.rsplit('.').find_map(of);
+    found
+        .or_else(|| task().map(|node| node.span))
+        .unwrap_or(plan.span)
 }
 
 /// Adds both values to a finding, or a note if they are equal once redacted.

@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 
 use super::crashes::Crash;
 use planrun_core::journal::{
-    APPROVAL, ARGUMENTS, Bound, Cancel, Event, EventKind, InboxCommand, Move, OUTPUT, Signal,
-    StepError, SubmittedAnswer, Waiting, paths_below,
+    APPROVAL, ARGUMENTS, Bound, Cancel, Event, EventKind, InboxCommand, Move, OUTPUT, Question,
+    Signal, StepError, SubmittedAnswer, Waiting, paths_below,
 };
 
 /// The recorded history of a run.
@@ -25,6 +25,8 @@ pub struct History {
     pub error: Option<Arc<StepError>>,
     /// By path, in the order of their first events.
     pub steps: IndexMap<Arc<str>, StepHistory>,
+    /// The last state of each task, by path.
+    pub tasks: BTreeMap<Arc<str>, TaskState>,
     pub answers: Answers,
     /// Messages from outside, each with its time since the start.
     pub messages: Vec<(Duration, InboxCommand)>,
@@ -54,8 +56,21 @@ pub struct Answered {
 pub struct StepHistory {
     /// The calls of the step. Polls whose result did not satisfy `until` are merged with the last one.
     pub attempts: Vec<Attempt>,
+    /// The gates and forms at which it waited for people. One that another process asked again counts once.
+    pub questions: Vec<Asked>,
     pub end: Option<StepEnd>,
 }
+
+/// What people were asked.
+#[derive(PartialEq, Eq)]
+pub struct Asked {
+    pub kind: Waiting,
+    pub text: Arc<str>,
+    pub role: Option<Arc<str>>,
+}
+
+/// The status and the context of a task.
+pub type TaskState = (Arc<str>, Value);
 
 /// A call.
 #[derive(Default)]
@@ -151,11 +166,13 @@ impl History {
             EventKind::StepWaiting {
                 path, what, error, ..
             } => self.waiting(&path, what, error, (at, number)),
-            EventKind::StepAsks { path, question } => {
-                // Doubles of peers ask no questions, and tests need no approval.
-                if !matches!(question.kind, Waiting::Peer | Waiting::Approval) {
-                    self.asked.insert(path, at);
-                }
+            EventKind::StepAsks { path, question } => self.asks(path, &question, at),
+            EventKind::TaskSet {
+                path,
+                status,
+                context,
+            } => {
+                self.tasks.insert(path, (status, context));
             }
             EventKind::StepCopied { path, output, .. } => self.reuse(path, output),
             EventKind::StepRecovering { path, error } => {
@@ -173,7 +190,6 @@ impl History {
             | EventKind::ResultNoted { .. }
             | EventKind::BudgetLow { .. }
             | EventKind::LimitReached { .. }
-            | EventKind::TaskSet { .. }
             | EventKind::ListenerFired { .. } => {}
         }
     }
@@ -206,9 +222,13 @@ impl History {
             path: task,
             status,
             context,
-            ..
+            refused,
         } = kind
         {
+            if refused.is_none() {
+                let state = (status.clone(), context.clone());
+                self.tasks.insert(task.clone(), state);
+            }
             let context = context.to_json();
             let moved = Move {
                 task,
@@ -231,6 +251,27 @@ impl History {
                 note,
             };
             self.answered(given, at);
+        }
+    }
+
+    /// Records a question, and among those of the plan what is asked: a question about a call whose outcome is unknown
+    /// is no part of it.
+    fn asks(&mut self, path: Arc<str>, question: &Question, at: i128) {
+        // Doubles of peers ask no questions, and tests need no approval.
+        if !matches!(question.kind, Waiting::Peer | Waiting::Approval) {
+            self.asked.insert(path.clone(), at);
+        }
+        if !matches!(question.kind, Waiting::Confirm | Waiting::Input) {
+            return;
+        }
+        let asked = Asked {
+            kind: question.kind,
+            text: question.text.clone(),
+            role: question.by.clone(),
+        };
+        let questions = &mut self.steps.entry(path).or_default().questions;
+        if !questions.contains(&asked) {
+            questions.push(asked);
         }
     }
 
