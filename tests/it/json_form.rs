@@ -761,6 +761,56 @@ fn lists_that_need_an_element_are_not_empty() {
     }
 }
 
+#[test]
+fn a_plain_text_in_place_of_a_value_is_explained_as_a_text() {
+    let help = |body: &str| {
+        let text = plan_of(body);
+        let parsed = syntax::parse(&SourceFile::new("a.plan.json", text.as_str()));
+        let errors = parsed.diagnostics.into_iter();
+        let found = errors.into_iter().find(Diagnostic::is_error).unwrap();
+        (found.help.unwrap_or_default(), found.fix.is_some())
+    };
+    for (body, text) in [
+        (r#"{"kind": "reply", "value": "All done."}"#, "All done."),
+        (
+            r#"{"kind": "reply", "value": "Closed ${n} tickets"}"#,
+            "Closed ${n} tickets",
+        ),
+        (
+            r#"{"kind": "fail", "class": "tool.x", "message": "No ticket found"}"#,
+            "No ticket found",
+        ),
+    ] {
+        let expected = format!("if this is a text, write {{\"text\": \"{text}\"}}");
+        assert_eq!(help(body), (expected, false), "{body}");
+    }
+    let (other, _) = help(r#"{"kind": "reply", "value": "n and n"}"#);
+    assert!(other.contains("&&"), "{other}");
+}
+
+#[test]
+fn a_message_begins_with_a_text_in_the_schema_too() {
+    let schema = jsonschema::validator_for(&json::schema()).unwrap();
+    for (message, is_sound) in [
+        (r#"{"text": "no ${n}"}"#, true),
+        (r#""'no' + n""#, true),
+        (r#""(\"no ${n}\")""#, true),
+        (r#""n""#, false),
+        ("1.5", false),
+        ("{}", false),
+        (r#"[["a"]]"#, false),
+        (r#"{"text": null}"#, false),
+    ] {
+        let body = format!(r#"{{"kind": "fail", "class": "tool.x", "message": {message}}}"#);
+        let text = plan_of(&body);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let parsed = syntax::parse(&SourceFile::new("a.plan.json", text.as_str()));
+        let is_read = !parsed.diagnostics.iter().any(Diagnostic::is_error);
+        let found = (schema.is_valid(&value), is_read);
+        assert_eq!(found, (is_sound, is_sound), "{message}");
+    }
+}
+
 /// Back quotes have no escapes.
 #[test]
 fn names_are_visible() {

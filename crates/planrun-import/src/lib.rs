@@ -18,10 +18,10 @@ mod tree;
 use planrun_lang::format;
 use planrun_lang::sema::Tools;
 use planrun_lang::source::{SourceFile, Span};
-use planrun_lang::yaml::{Content, Node};
+use planrun_lang::yaml::Node;
 
 pub use document::Refused;
-use draft::{Draft, excerpt};
+use draft::Draft;
 use report::Report;
 
 /// The supported formats.
@@ -145,7 +145,7 @@ pub fn import(
             let why = "is omitted: only the document is imported";
             draft.changed(Span::at(0), "the text around the document", why);
         }
-        report_rounded(&tree.root, text, &mut draft);
+        draft.report_rounded(&tree.root, text, None);
     }
     let mut report = draft.report;
     report.sort();
@@ -161,34 +161,6 @@ pub fn import(
         text,
         report,
     })
-}
-
-/// Reports whole numbers of a document that do not fit into 64 bits and are therefore rounded.
-fn report_rounded(node: &Node, text: &str, draft: &mut Draft<'_>) {
-    match &node.content {
-        Content::Number(number) if number.as_i64().is_none() => {
-            let written = text.get(node.span.range()).unwrap_or("").trim();
-            let digits = written.strip_prefix('-').unwrap_or(written);
-            let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-            // A number with leading zeros may be no JSON number but still fit, such as the id `001`.
-            if is_whole && written.parse::<i64>().is_err() {
-                let what = format!("the number {}", excerpt(written));
-                let why = "is rounded: the whole numbers of a plan have 64 bits";
-                draft.changed(node.span, what, why);
-            }
-        }
-        Content::List(items) => {
-            for item in items {
-                report_rounded(item, text, draft);
-            }
-        }
-        Content::Map(entries) => {
-            for entry in entries {
-                report_rounded(&entry.value, text, draft);
-            }
-        }
-        Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {}
-    }
 }
 
 /// A document as a tree.

@@ -211,6 +211,34 @@ fn loops_in_loops_are_bounded() {
     assert!(notes.any(|note| note.why.contains("60 levels deep")));
 }
 
+/// A plan that runs without a call of its document, or without its arguments, would do something else.
+#[test]
+fn a_call_that_cannot_be_read_is_a_hole_in_the_plan() {
+    let called = |function: Json| json!([{"type": "function", "function": function}, {"type": "function", "function": {"name": "a", "arguments": "{}"}}]);
+    let payload =
+        |step: Json| json!({"task_summary": "t", "assumptions": [], "risks": [], "steps": [step]});
+    let documents = [
+        called(json!({"name": "b", "arguments": "[1]"})).to_string(),
+        called(json!({"name": "b", "arguments": "{"})).to_string(),
+        called(json!({"arguments": "{}"})).to_string(),
+        "1. search(\"unterminated)\n2. pay(1)".to_owned(),
+        payload(json!({"step_id": "step_1", "title": "a", "tool": {"name": "b"}, "args": "oops"}))
+            .to_string(),
+        payload(json!({"step_id": "step_1", "title": "a"})).to_string(),
+        json!([{"type": "tool", "tool": "a", "args": {}}, {"type": "reply", "text": "hi"}])
+            .to_string(),
+        json!([{"type": "tool", "name": "a", "arguments": [1]}, {"type": "reply", "text": "hi"}])
+            .to_string(),
+        json!({"steps": [{"id": 1, "tool_id": "a", "inputs": [1], "depends_on": []}]}).to_string(),
+    ];
+    for document in documents {
+        let source = SourceFile::new("document", document.as_str());
+        let made = planrun_import::import(&source, None, "d", &Tools::default()).unwrap();
+        let is_hole = made.text.contains("(input: not_carried_1)");
+        assert!(is_hole, "{document}\n{}", made.text);
+    }
+}
+
 /// Whole numbers beyond 64 bits are rounded, and numbers beyond a double are refused.
 #[test]
 fn large_numbers_are_reported() {
@@ -222,11 +250,76 @@ fn large_numbers_are_reported() {
     let made = import("98765432109876543210").unwrap();
     let mut notes = made.report.notes.iter();
     assert!(notes.any(|note| note.why.starts_with("is rounded")));
+    let call = json!({"type": "function", "function": {"name": "a", "arguments": r#"{"n": 98765432109876543210}"#}});
+    let source = SourceFile::new("c.json", json!([call]).to_string());
+    let made = planrun_import::import(&source, None, "c", &Tools::default()).unwrap();
+    let mut notes = made.report.notes.iter();
+    assert!(notes.any(|note| note.why.starts_with("is rounded")));
     let refused = import("1e999").unwrap_err();
     assert!(
         refused.message.contains("`1e999` is not a number"),
         "{refused}"
     );
+}
+
+/// Returns whether the report of a machine has a line with this text.
+fn is_told(machine: &Json, text: &str) -> bool {
+    let source = SourceFile::new("document.json", machine.to_string());
+    let made = planrun_import::import(&source, None, "d", &Tools::default()).unwrap();
+    made.report.notes.iter().any(|note| note.why.contains(text))
+}
+
+#[test]
+fn functions_of_several_accounts_and_regions_are_told_apart() {
+    let machine = |second: &str| {
+        json!({"StartAt": "A", "States": {
+            "A": {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:1:function:f", "Next": "B"},
+            "B": {"Type": "Task", "Resource": second, "End": true},
+        }})
+    };
+    let text = "is `lambda.f` in the plan, as is `arn:aws:lambda:us-east-1:1:function:f`";
+    assert!(is_told(
+        &machine("arn:aws:lambda:eu-west-1:1:function:f"),
+        text
+    ));
+    assert!(is_told(
+        &machine("arn:aws:lambda:us-east-1:2:function:f"),
+        text
+    ));
+    assert!(!is_told(
+        &machine("arn:aws:lambda:us-east-1:1:function:f"),
+        text
+    ));
+}
+
+/// A call that changes something is not repeated after a timeout.
+#[test]
+fn a_timeout_that_nothing_sees_is_reported() {
+    let machine = |more: &Json| {
+        let mut task = json!({"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:1:function:f", "TimeoutSeconds": 10, "End": true});
+        let fields = more.as_object().unwrap().clone();
+        task.as_object_mut().unwrap().extend(fields);
+        json!({"StartAt": "A", "States": {"A": task, "F": {"Type": "Fail", "Error": "e", "Cause": "c"}}})
+    };
+    for (more, expected) in [
+        (
+            json!({"Retry": [{"ErrorEquals": ["States.Timeout"]}]}),
+            true,
+        ),
+        (json!({"Retry": [{"ErrorEquals": ["States.ALL"]}]}), true),
+        (
+            json!({"Catch": [{"ErrorEquals": ["States.Timeout"], "Next": "F"}]}),
+            true,
+        ),
+        (
+            json!({"Retry": [{"ErrorEquals": ["States.TaskFailed"]}]}),
+            false,
+        ),
+        (json!({}), false),
+    ] {
+        let told = is_told(&machine(&more), "fails with `unknown_outcome`");
+        assert_eq!(told, expected, "{more}");
+    }
 }
 
 /// The plan runs all elements, and the machine might stop earlier.

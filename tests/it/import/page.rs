@@ -56,7 +56,7 @@ are converted as for [state machines](#state-machines).
 | `do` `if` `switch` `then` | statements in order, `if`, and `repeat` of at most 1,000 rounds for a jump back; `then: end` inside a loop, a branch or a `try` is not carried |
 | `for` | an `each` of at most 10,000 elements; a `repeat` if a round reads the result of the previous one, exports something, or has a `while` |
 | `fork` | `parallel`; with `compete` a `race`, whose branches may only read |
-| `try` `catch` | a `do` with `recover`. A status or an error type becomes a class: `communication` with 503 is `transient.unavailable`, with 404 `tool.not_found`, `https://shop.example/errors/sold-out` is `tool.sold_out` |
+| `try` `catch` | a `do` with `recover`. A status or an error type becomes a class: `communication` with 503 is `transient.unavailable`, with 404 `tool.not_found`, `https://shop.example/errors/sold-out` is `tool.sold_out`. The `type` of a caught error is found by its class, and its `title` is its message, which is reported |
 | `retry` | `retry` of the one call in the `try`: `count` further attempts. An exponential backoff doubles, a linear one doubles up to its longest wait, jitter is `full` |
 | `raise` | `fail`, with `detail` or else `title` as its message |
 | `wait` `timeout` | `wait`, `timeout` of a call, `within` of a step, `deadline` of the plan |
@@ -117,9 +117,9 @@ state becomes a `recover` arm that records the target (`to`), and an `if` on tha
 | `InputPath` `Parameters` `Arguments` `ResultSelector` `OutputPath` `Output` | expressions where the value is used |
 | `ResultPath` | `merge(input, { … })`, or the object itself if all its fields are known |
 | `Assign` | the value, under the name of the variable if the value is large |
-| `Task` | a call: `arn:aws:states:::SERVICE:ACTION` is `SERVICE.ACTION`, a Lambda function `lambda.NAME`, an activity `activity.NAME`, anything else `tasks.STATE` |
+| `Task` | a call: `arn:aws:states:::SERVICE:ACTION` is `SERVICE.ACTION`, a Lambda function `lambda.NAME`, an activity `activity.NAME`, anything else `tasks.STATE`. Functions of several accounts or regions that would be one tool are reported |
 | `.sync` `.waitForTaskToken` | a call lasts until its tool has answered; the token is left out |
-| `TimeoutSeconds` `Retry` `Catch` | `timeout`, `retry` (one for each step, so only the first entry is carried), `recover`; names of errors become classes, as in [recorded machines](state-machines.md), and `States.TaskFailed` all classes in which a call fails except its timeout |
+| `TimeoutSeconds` `Retry` `Catch` | `timeout`, `retry` (one for each step, so only the first entry is carried), `recover`; names of errors become classes, as in [recorded machines](state-machines.md), and `States.TaskFailed` all classes in which a call fails except its timeout. A call that changes something fails with `unknown_outcome` if it gets no answer, so a timeout of it is neither retried nor caught, which is reported |
 | `Choice` `Wait` `Succeed` `Fail` | `if`, `wait`, `reply` or `yield`, `fail`. A rule that compares a value of another type does not hold; a path that leads nowhere fails, except in `IsPresent` |
 | `Comment` | the documentation of the plan or the step |
 | `Map` `Parallel` | `each` of at most 10,000 elements, with 40 at once if no limit is set, and `parallel` with a `do` for each branch |
@@ -127,7 +127,7 @@ state becomes a `recover` arm that records the target (`to`), and an `if` on tha
 | `ItemReader` `ItemBatcher` `ResultWriter` | not carried: lists are read and written by calls |
 | paths | fields, positions, slices, `[*]` of a list and filters; an element without a field that is read fails; `..` is not carried |
 | intrinsic functions | all but `States.UUID`, `States.Hash`, `States.MathRandom`, and `States.StringToJson` of a text that is not constant. The separators of `States.StringSplit` are constant; `States.MathAdd` does not round |
-| JSONata | paths, filters, operators, objects, lists, `? :`, and the functions `merge sum count length max min average string number not exists uppercase lowercase trim contains split join replace append reverse distinct sort keys floor ceil round abs base64encode base64decode`; paths do not map over lists implicitly. A filter that selects one element gives the element, and one that selects none fails; brackets without a condition are a position. `&` joins texts, numbers and booleans, `%` is for integers; a condition that is a number, a sum of texts and a division by zero fail. `$uppercase` and `$lowercase` convert the letters A to Z only, and the base64 functions use UTF-8, which is reported |
+| JSONata | paths, filters, operators, objects, lists, `? :`, and the functions `merge sum count length max min average string number not exists uppercase lowercase trim contains split join replace append reverse distinct sort keys floor ceil round abs base64encode base64decode`; paths do not map over lists implicitly. A filter that selects one element gives the element, and one that selects none fails; brackets without a condition are a position. `&` joins texts, numbers and booleans, `%` is for integers; a condition that is a number, a sum of texts and a division by zero fail. `$uppercase` and `$lowercase` convert the letters A to Z only, the base64 functions use UTF-8, `$keys` sorts, `$number` reads more texts, and a text has all digits of a computed number, which is reported. `$replace` takes no limit |
 | the context object | `Map.Item.Value`, `Map.Item.Index`, `Execution.Input`, `State.Name` |
 
 ### The recorded machines

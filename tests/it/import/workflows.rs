@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planrun_import::Format;
+use planrun_lang::sema::Tools;
+use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Type, decode};
 use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
@@ -211,6 +213,47 @@ fn played(fixture: &str, tests: &str) {
         .within(place.path())
         .run();
     assert_eq!(played.status, 0, "{}{}", played.stdout, played.stderr);
+}
+
+/// Runs a workflow that raises an error, and gives what its handler sets.
+async fn handled(error: Json, set: Json) -> Json {
+    let document = json!({
+        "document": {"dsl": "1.0.0", "namespace": "n", "name": "w", "version": "1.0.0"},
+        "do": [{"t": {
+            "try": [{"r": {"raise": {"error": error}}}],
+            "catch": {"as": "err", "do": [{"h": {"set": set}}]},
+        }}],
+    });
+    let source = SourceFile::new("document.json", document.to_string());
+    let made = planrun_import::import(&source, None, "d", &Tools::default()).unwrap();
+    let mut notes = made.report.notes.iter();
+    assert!(notes.any(|note| note.what == "the type of the error `$err`"));
+    World::new()
+        .run_with(&made.text, BTreeMap::new())
+        .await
+        .reply()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_tells_errors_apart_by_their_types() {
+    let own = "https://x.example/errors/sold-out";
+    let standard = "https://serverlessworkflow.io/spec/1.0.0/errors/";
+    for (kind, status, other) in [
+        (own.to_owned(), 409, format!("{standard}timeout")),
+        (format!("{standard}timeout"), 408, own.to_owned()),
+        (format!("{standard}communication"), 503, own.to_owned()),
+        (format!("{standard}authorization"), 403, own.to_owned()),
+        (format!("{standard}validation"), 400, own.to_owned()),
+    ] {
+        let error = json!({"type": kind, "status": status, "detail": "d"});
+        let set = json!({
+            "type": "${ $err.type }",
+            "is": format!("${{ $err.type == \"{kind}\" }}"),
+            "other": format!("${{ $err.type == \"{other}\" }}"),
+        });
+        let expected = json!({"type": kind, "is": true, "other": false});
+        assert_eq!(handled(error, set).await, expected, "{kind}");
+    }
 }
 
 #[test]

@@ -57,6 +57,7 @@ impl Translator<'_, '_> {
         let call = self.draft.call(&namespace, &tool, arguments, &fails);
         let mut clauses: Vec<ClauseKind> = self.timeout(state, flow).into_iter().collect();
         clauses.extend(retry::clause(state, &namespace, &tool, self.draft));
+        self.report_unanswered(state, &namespace, &tool);
         report_left_out(state, self.draft);
         let name = self.draft.name_of(state.name, state.entry.span, "state");
         let run = Run {
@@ -82,21 +83,44 @@ impl Translator<'_, '_> {
         }
         let path = format!("{namespace}.{tool}");
         let what = format!("the resource `{}`", short(resource));
-        let written = written(resource);
         let first = self.resources.entry(path.clone());
-        let first = first.or_insert_with(|| written.to_owned()).clone();
+        let first = first.or_insert_with(|| resource.to_owned()).clone();
+        let (first_written, written) = (written(&first), written(resource));
         if resource.is_empty() {
             let why = format!("has no `Resource`, and calls `{path}`");
             let what = format!("state `{}`", short(state.name));
             self.draft.lost(state.entry.span, what, why);
-        } else if first != written {
-            let why = format!("is `{path}` in the plan, as is `{}`", short(&first));
+        } else if first_written != written {
+            let why = format!("is `{path}` in the plan, as is `{}`", short(first_written));
+            self.draft.lost(span, what, why);
+        } else if is_owned(resource) && first != resource {
+            let why = format!(
+                "is `{path}` in the plan, as is `{}` of another account or region",
+                short(&first)
+            );
             self.draft.lost(span, what, why);
         } else if written != tool {
             self.draft
                 .changed(span, what, format!("is the tool `{path}` in the plan"));
         }
         (namespace, tool)
+    }
+
+    /// Reports a `Retry` or `Catch` of a timeout that never applies, since the call may have changed something.
+    fn report_unanswered(&mut self, state: &State<'_>, namespace: &str, tool: &str) {
+        let signature = self.draft.signature(namespace, tool);
+        if signature.is_some_and(|signature| signature.effect.repeatable()) {
+            return;
+        }
+        let sees_timeouts = |entry: &Node| {
+            classes(entry).is_none_or(|classes| classes.iter().any(|class| class == TIMEOUT))
+        };
+        let mut entries = state.items("Retry").iter().chain(state.items("Catch"));
+        if let Some(entry) = entries.find(|entry| sees_timeouts(entry)) {
+            let why = "is not that of a call that changes something: such a call fails with `unknown_outcome` if it gets \
+                       no answer, which no `Retry` and no `Catch` of a timeout sees";
+            self.changed_once(entry.span, "the error of a timeout", why);
+        }
     }
 
     fn timeout(&mut self, state: &State<'_>, flow: &Flow) -> Option<ClauseKind> {
@@ -163,6 +187,9 @@ fn report_left_out(state: &State<'_>, draft: &mut Draft<'_>) {
     }
 }
 
+/// The class of a timeout.
+const TIMEOUT: &str = "transient.timeout";
+
 /// The classes of `States.TaskFailed`: all failures of a task except those of its time limit.
 const TASK_FAILED: [&str; 5] = [
     "tool",
@@ -208,6 +235,13 @@ fn written(resource: &str) -> &str {
     behind(":function:")
         .or(behind(":activity:"))
         .unwrap_or(resource)
+}
+
+/// Returns true if the resource belongs to an account and a region: a function or an activity.
+fn is_owned(resource: &str) -> bool {
+    [":function:", ":activity:"]
+        .iter()
+        .any(|marker| resource.contains(marker))
 }
 
 /// Returns the namespace and the name of the tool for a resource: `arn:aws:states:::lambda:invoke` is
@@ -333,8 +367,7 @@ impl Translator<'_, '_> {
         catchers: &[Catcher<'_>],
     ) -> Statement {
         let why = "is its error class in the plan, such as `transient.timeout`, unless `ErrorEquals` of the state lists its \
-                   name; a call that changes something and gets no answer fails with `unknown_outcome`, which no `Retry` \
-                   and no `Catch` of a timeout sees";
+                   name";
         self.changed_once(state.entry.span, "the name of an error", why);
         let inner = self.draft.name(&format!("{}_done", state.name));
         let error = |field: &str| tree::field(tree::variable(&self.error), field);

@@ -17,6 +17,7 @@ use planrun_lang::syntax::ast::{
 use planrun_lang::types::{Literal, Type};
 use planrun_lang::yaml::{Content, Node};
 
+use crate::control_flow::inputs::INPUT;
 use crate::document::Refused;
 use crate::draft::{Draft, Made, excerpt, identifier, is_writable, one_line};
 use crate::expression::quote::plan;
@@ -26,6 +27,9 @@ use order::{Order, ordered};
 
 /// The namespace of tools that are not in the project and have no namespace in the document.
 const TOOLS: &str = "tools";
+
+/// The tool of a call whose tool cannot be read.
+const UNKNOWN: &str = "unknown";
 
 /// The most calls of a document.
 const MAX_CALLS: usize = 2000;
@@ -112,6 +116,24 @@ pub struct Call {
     pub doc: Option<String>,
     /// The round of a conversation in which it was made. Calls of one round do not wait for each other.
     pub round: Option<usize>,
+}
+
+impl Call {
+    /// Returns a call that cannot be read, or whose arguments cannot. A hole is its argument, so that the plan does not
+    /// run without them.
+    fn unread(id: &str, span: Span, tool: Option<&str>, hole: Expr) -> Self {
+        Self {
+            id: id.to_owned(),
+            span,
+            tool: tool.unwrap_or(UNKNOWN).to_owned(),
+            tool_span: span,
+            arguments: vec![(INPUT.to_owned(), Value::Plain(hole))],
+            after: Vec::new(),
+            when: None,
+            doc: None,
+            round: None,
+        }
+    }
 }
 
 /// The reply of the plan.

@@ -121,22 +121,24 @@ pub fn import(text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Ref
             continue;
         }
         let arguments = Reader::new(text.get(line.inside..).unwrap_or(""), line.inside).arguments();
-        let (arguments, behind) = match arguments {
-            Ok(read) => read,
-            Err(why) => {
-                draft.lost(span, what, why);
-                continue;
-            }
-        };
-        behind_last = behind;
         let number = line.number.parse::<usize>().unwrap_or(usize::MAX);
         if places.insert(number, calls.len()).is_some() {
             let why = "has the same number as another line; references to it are ambiguous";
-            draft.lost(span, what, why);
+            draft.lost(span, &*what, why);
         }
-        let mut call = line.call(behind);
-        call.arguments = named(arguments, &call, draft);
-        calls.push(call);
+        calls.push(match arguments {
+            Ok((arguments, behind)) => {
+                behind_last = behind;
+                let mut call = line.call(behind);
+                call.arguments = named(arguments, &call, draft);
+                call
+            }
+            Err(why) => {
+                let hole = draft.hole(span, &*what, why);
+                let id = format!("step_{}", line.number);
+                Call::unread(&id, span, Some(line.tool), hole)
+            }
+        });
     }
     report_prose(text, behind_last..text.len(), draft);
     for call in &mut calls {

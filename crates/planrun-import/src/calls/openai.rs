@@ -192,12 +192,11 @@ impl Conversation {
         self.is_open = true;
         self.report_said(draft);
         let tool = name.and_then(Node::text).filter(|tool| !tool.is_empty());
-        let (Some(name), Some(tool)) = (name, tool) else {
-            draft.lost(node.span, "a call", "has no function name");
-            return;
-        };
-        let Some(mut call) = call(node, name, tool, arguments, draft) else {
-            return;
+        let mut call = if let (Some(name), Some(tool)) = (name, tool) {
+            call(node, name, tool, arguments, draft)
+        } else {
+            let hole = draft.hole(node.span, "a call", "has no function name");
+            Call::unread("call", node.span, None, hole)
         };
         call.round = Some(self.round);
         let id = node.get("call_id").or(node.get("id"));
@@ -259,14 +258,15 @@ impl Conversation {
     }
 }
 
-/// Returns a call; `None` if its arguments are invalid, which is reported.
+/// Returns a call. Invalid arguments are reported and become a hole.
 fn call(
     node: &Node,
     name: &Node,
     tool: &str,
     arguments: Option<&Node>,
     draft: &mut Draft<'_>,
-) -> Option<Call> {
+) -> Call {
+    let id = tool.rsplit(['.', '/']).next().unwrap_or(tool);
     let plain = |node: &Node| -> Option<Vec<(String, Value)>> {
         let entries = node.entries()?;
         Some(
@@ -284,19 +284,23 @@ fn call(
     let read = match arguments.map(|node| (node, &node.content)) {
         None | Some((_, Content::Null)) => Some(Vec::new()),
         Some((_, Content::Text(text))) if text.trim().is_empty() => Some(Vec::new()),
-        Some((_, Content::Text(text))) => document::json(text, 0..text.len())
-            .ok()
-            .and_then(|node| plain(&node)),
+        Some((whole, Content::Text(text))) => {
+            let read = document::json(text, 0..text.len()).ok();
+            if let Some(node) = &read {
+                draft.report_rounded(node, text, Some(whole.span));
+            }
+            read.and_then(|node| plain(&node))
+        }
         Some((node, _)) => plain(node),
     };
     let Some(arguments) = read else {
         let span = arguments.map_or(node.span, |node| node.span);
         let what = format!("the call of `{}`", excerpt(tool));
-        draft.lost(span, what, "its arguments are not a JSON object");
-        return None;
+        let hole = draft.hole(span, what, "its arguments are not a JSON object");
+        return Call::unread(id, node.span, Some(tool), hole);
     };
-    Some(Call {
-        id: tool.rsplit(['.', '/']).next().unwrap_or(tool).to_owned(),
+    Call {
+        id: id.to_owned(),
         span: node.span,
         tool: tool.to_owned(),
         tool_span: name.span,
@@ -305,5 +309,5 @@ fn call(
         when: None,
         doc: None,
         round: None,
-    })
+    }
 }

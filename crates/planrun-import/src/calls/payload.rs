@@ -9,6 +9,7 @@ use planrun_lang::syntax::ast::{Expr, File};
 use planrun_lang::yaml::Node;
 
 use super::{Answer, Call, Listing, Value};
+use crate::control_flow::inputs::INPUT;
 use crate::document::{Refused, items};
 use crate::draft::Draft;
 
@@ -205,28 +206,35 @@ fn call(step: &Node, number: usize, ids: &BTreeMap<String, usize>, draft: &mut D
     let tool = step.get("tool");
     let name = tool.and_then(|tool| tool.get("name").or(Some(tool)));
     let written = name.and_then(Node::text).unwrap_or_default();
+    let what = format!("steps[{number}]");
+    let id = step.get("step_id").and_then(Node::text);
+    let id = id.map_or_else(|| format!("step_{}", number + 1), str::to_owned);
     if written.is_empty() {
-        draft.lost(
-            step.span,
-            format!("steps[{number}]"),
-            "calls no tool, and is omitted",
-        );
+        let hole = draft.hole(step.span, what, "calls no tool");
+        return Call {
+            after,
+            when,
+            ..Call::unread(&id, step.span, None, hole)
+        };
     }
     let only = match after.as_slice() {
         [only] => Some(*only),
         _ => None,
     };
     let mut read = |text: &str, span: Span| reference(text, span, only, ids);
-    let arguments = tool
+    let given = tool
         .and_then(|tool| tool.get("args"))
         .or_else(|| step.get("args"));
-    let entries = arguments.and_then(Node::entries).unwrap_or_default().iter();
+    let entries = given.and_then(Node::entries).unwrap_or_default().iter();
     let arguments = entries.map(|entry| (entry.name.clone(), Value::of(&entry.value, &mut read)));
-    let arguments = arguments.collect();
+    let mut arguments: Vec<_> = arguments.collect();
+    if let Some(node) = given.filter(|node| node.entries().is_none()) {
+        let hole = draft.hole(node.span, what, "has arguments that are not an object");
+        arguments.push((INPUT.to_owned(), Value::Plain(hole)));
+    }
     let tool_span = name.map_or(step.span, |name| name.span);
-    let id = step.get("step_id").and_then(Node::text);
     Call {
-        id: id.map_or_else(|| format!("step_{}", number + 1), str::to_owned),
+        id,
         span: step.span,
         tool: current(written, draft, tool_span),
         tool_span,

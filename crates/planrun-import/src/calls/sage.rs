@@ -82,7 +82,13 @@ pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
                 let why = "is omitted: its text is empty";
                 draft.changed(step.span, format!("element {}", number + 1), why);
             }
-            Err((span, why)) => draft.lost(span, format!("element {}", number + 1), why),
+            Err((span, why)) => {
+                let tool = step.get("name").and_then(Node::text);
+                let tool = tool.filter(|tool| !tool.is_empty());
+                let hole = draft.hole(span, format!("element {}", number + 1), why);
+                let id = tool.unwrap_or("element");
+                calls.push(Call::unread(id, step.span, tool, hole));
+            }
         }
     }
     if let Some((_, behind)) = elements.next() {
@@ -215,13 +221,16 @@ pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
             }
             (None, Ok(inputs)) if is_reply => reply = replied(step, inputs, &what, draft),
             (None, Ok(_)) => {
-                let why = format!(
-                    "`{}` names no tool, but a plan has only calls",
-                    excerpt(action)
-                );
+                let action = excerpt(action);
+                let why = format!("`{action}` names no tool, but a plan has only calls");
                 draft.lost(step.span, what, why);
             }
-            (_, Err(span)) => draft.lost(span, what, "has inputs that are not an object"),
+            (tool, Err(span)) => {
+                let hole = draft.hole(span, what, "has inputs that are not an object");
+                places.entry(id.clone()).or_insert(calls.len());
+                kept.push(step);
+                calls.push(Call::unread(&format!("step_{id}"), step.span, tool, hole));
+            }
         }
     }
     for (number, step) in kept.into_iter().enumerate() {

@@ -12,6 +12,7 @@ use planrun_lang::syntax::ast::{
 use planrun_lang::syntax::is_reserved;
 use planrun_lang::types::{BUILT_IN, Signature};
 use planrun_lang::value::shortened;
+use planrun_lang::yaml::{Content, Node};
 use unicode_ident::{is_xid_continue, is_xid_start};
 
 use crate::report::{Conversion, Report};
@@ -170,6 +171,36 @@ impl<'t> Draft<'t> {
     /// Reports a part without a counterpart in the plan.
     pub fn lost(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
         self.report.add(Conversion::NotCarried, span, what, why);
+    }
+
+    /// Reports whole numbers in the text of a document that do not fit into 64 bits and are therefore rounded. `whole` is
+    /// the place of the text if it is not the document itself.
+    pub fn report_rounded(&mut self, node: &Node, text: &str, whole: Option<Span>) {
+        match &node.content {
+            Content::Number(number) if number.as_i64().is_none() => {
+                let written = text.get(node.span.range()).unwrap_or("").trim();
+                let digits = written.strip_prefix('-').unwrap_or(written);
+                let is_whole =
+                    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+                // A number with leading zeros may be no JSON number but still fit, such as the id `001`.
+                if is_whole && written.parse::<i64>().is_err() {
+                    let what = format!("the number {}", excerpt(written));
+                    let why = "is rounded: the whole numbers of a plan have 64 bits";
+                    self.changed(whole.unwrap_or(node.span), what, why);
+                }
+            }
+            Content::List(items) => {
+                for item in items {
+                    self.report_rounded(item, text, whole);
+                }
+            }
+            Content::Map(entries) => {
+                for entry in entries {
+                    self.report_rounded(&entry.value, text, whole);
+                }
+            }
+            Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {}
+        }
     }
 
     /// Returns a hole for a part that has no counterpart: an undefined name, so that the plan cannot run before it is

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use planrun_lang::syntax::ast::{ClauseKind, Statement};
-use planrun_lang::yaml::Node;
+use planrun_lang::syntax::ast::{BinaryOp, ClauseKind, Expr, Statement};
+use planrun_lang::yaml::{Content, Node};
 
 use super::data::Data;
 use super::tasks::{Task, Tasks};
@@ -11,6 +11,7 @@ use super::{Writer, duration, keys};
 use crate::control_flow::retry::Retry;
 use crate::control_flow::status::{of_status, reason};
 use crate::draft::{Draft, error_name, excerpt};
+use crate::expression::quote::plan;
 use crate::tree;
 
 /// The number of attempts of a retry without a limit.
@@ -51,6 +52,58 @@ fn classes(kind: Option<&str>, status: Option<i64>) -> Vec<String> {
         return vec![format!("tool.{}", error_name(last))];
     }
     standard.iter().map(|class| (*class).to_owned()).collect()
+}
+
+/// Collects the types of errors that a document names: under `type`, and in expressions that compare one.
+fn types(node: &Node, key: &str, found: &mut BTreeSet<String>) {
+    match &node.content {
+        Content::Map(entries) => {
+            for entry in entries {
+                types(&entry.value, &entry.name, found);
+            }
+        }
+        Content::List(items) => items.iter().for_each(|item| types(item, "", found)),
+        Content::Text(text) => {
+            let is_expression = text.contains(".type");
+            let parts = text.split('"').filter(|_| is_expression || key == "type");
+            let is_type = |part: &&str| part.contains("://") && !part.contains("${");
+            found.extend(parts.filter(is_type).map(str::to_owned));
+        }
+        Content::Null | Content::Bool(_) | Content::Number(_) => {}
+    }
+}
+
+/// Returns the type of a caught error, from its class: a type that the document names, or else a standard one.
+pub fn type_of(root: &Node, error: &str) -> Expr {
+    let mut named = BTreeSet::new();
+    types(root, "", &mut named);
+    let (standard, own): (Vec<&String>, Vec<&String>) =
+        named.iter().partition(|kind| kind.contains(STANDARD));
+    let standard = |name: &str| {
+        let spelled = standard.iter().find(|kind| kind.ends_with(name));
+        tree::text(&spelled.map_or_else(
+            || format!("https://{STANDARD}/spec/1.0.0/errors/{name}"),
+            |kind| (*kind).clone(),
+        ))
+    };
+    let class = tree::field(tree::variable(error), "class");
+    let of_class = plan!(
+        r#"class == "transient.timeout" ? timeout : class == "auth.authentication" ? authentication
+            : class == "auth.authorization" ? authorization : class == "validation.expression" ? expression
+            : class.startsWith("validation") ? validation : communication"#,
+        class,
+        timeout = standard("timeout"),
+        authentication = standard("authentication"),
+        authorization = standard("authorization"),
+        expression = standard("expression"),
+        validation = standard("validation"),
+        communication = standard("communication"),
+    );
+    own.into_iter().rev().fold(of_class, |otherwise, kind| {
+        let own = tree::text(&raised_class(kind, None));
+        let is_it = tree::binary(class.clone(), BinaryOp::Equal, own);
+        tree::conditional(is_it, tree::text(kind), otherwise)
+    })
 }
 
 impl<'d> Writer<'_, 'd, '_> {

@@ -3,10 +3,11 @@
 use planrun_lang::syntax::ast::{
     ArmBody, Block, ClauseKind, Expr, Name, Statement, StatementKind, StepBody,
 };
-use planrun_lang::yaml::{Entry, Node};
+use planrun_lang::yaml::{Content, Entry, Node};
 
 use super::Writer;
 use super::data::Data;
+use super::errors;
 use super::jq;
 use super::tasks::{CONTEXT, Task, Tasks, exports, only_entry};
 use crate::control_flow::Flow;
@@ -336,12 +337,13 @@ impl<'d> Writer<'_, 'd, '_> {
         let called = catch.get("as").and_then(Node::text).unwrap_or("error");
         self.reading.errors.insert(called.to_owned());
         let field = |field: &str| Value::Opaque(tree::field(tree::variable(error), field));
+        let kind = self.draft.name(&format!("{error}_type"));
         let described = [
-            ("type", "class"),
-            ("title", "message"),
-            ("detail", "message"),
+            ("type", Value::Opaque(tree::variable(&kind))),
+            ("title", field("message")),
+            ("detail", field("message")),
         ];
-        let described = described.map(|(name, part)| (name.to_owned(), field(part)));
+        let described = described.map(|(name, part)| (name.to_owned(), part));
         let mut within = flow.clone();
         within
             .variables
@@ -371,7 +373,36 @@ impl<'d> Writer<'_, 'd, '_> {
             None if body.is_empty() => return Ok(ArmBody::Expr(block_output.expr(flow))),
             None => body.push(tree::yields(block_output.expr(flow))),
         }
-        Ok(ArmBody::Do(tree::block(body)))
+        let mut body = tree::block(body);
+        let mut is_read = false;
+        expressions(&body, &mut |one| is_read |= reads(one, &kind));
+        if is_read {
+            let what = format!("the type of the error `${}`", excerpt(called));
+            let why = "is found by its class: a type that the document names, or a standard one";
+            self.draft.changed(catch.span, what, why);
+            let value = errors::type_of(self.root, error);
+            body.statements.insert(0, tree::bind(&kind, value));
+        }
+        report_title(catch, called, self.draft);
+        Ok(ArmBody::Do(body))
+    }
+}
+
+/// Reports the title of a caught error if its handler reads it.
+fn report_title(catch: &Node, called: &str, draft: &mut Draft<'_>) {
+    if mentions(catch, &format!("${called}.title")) {
+        let what = format!("the title of the error `${}`", excerpt(called));
+        draft.changed(catch.span, what, "is its message: a failure has no title");
+    }
+}
+
+/// Returns true if a text of the node contains `part`.
+fn mentions(node: &Node, part: &str) -> bool {
+    match &node.content {
+        Content::Map(entries) => entries.iter().any(|entry| mentions(&entry.value, part)),
+        Content::List(items) => items.iter().any(|item| mentions(item, part)),
+        Content::Text(text) => text.contains(part),
+        Content::Null | Content::Bool(_) | Content::Number(_) => false,
     }
 }
 

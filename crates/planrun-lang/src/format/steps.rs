@@ -9,7 +9,9 @@ use crate::source::Span;
 use crate::syntax::ast::{
     Argument, Arm, ArmBody, Ask, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor,
 };
-use crate::syntax::print::{Style, print_arguments, print_pattern, print_type, print_value};
+use crate::syntax::print::{
+    Style, print_arguments, print_pattern, print_subject, print_type, print_value,
+};
 
 /// Keywords of bodies other than calls.
 const BODY_WORDS: [&str; 8] = [
@@ -181,7 +183,7 @@ fn print_match_step<'a>(out: &mut Printer<'a>, subject: &'a Expr, arms: &'a [Arm
         out,
         |out| {
             out.word("match ");
-            print_value(out, subject);
+            print_subject(out, subject);
         },
         subject.span.end,
         &[],

@@ -1,6 +1,6 @@
 //! Operator precedence, for reading and printing expressions.
 
-use super::ast::{BinaryOp, Expr, ExprKind, Literal};
+use super::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 
 /// The precedence of an expression, from the loosest to the tightest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +73,42 @@ pub fn is_negative(literal: &Literal) -> bool {
         | Literal::Uint(_)
         | Literal::String(_)
         | Literal::Bytes(_) => false,
+    }
+}
+
+/// Returns true if the expression is printed with a minus sign as its first character.
+#[must_use]
+pub fn begins_with_minus(expr: &Expr) -> bool {
+    let mut expr = expr;
+    loop {
+        expr = match &expr.kind {
+            ExprKind::Unary { operators, .. } => {
+                return operators
+                    .first()
+                    .is_some_and(|(operator, _)| *operator == UnaryOp::Negate);
+            }
+            ExprKind::Literal(literal) => return is_negative(literal),
+            ExprKind::Chain { first, .. } => first,
+            ExprKind::Coalesce(operands) => match operands.first() {
+                Some(first) => first,
+                None => return false,
+            },
+            ExprKind::Conditional { arms, .. } => match arms.first() {
+                Some((condition, _)) => condition,
+                None => return false,
+            },
+            // The base of a path and the subject of `is` are in parentheses if they begin with a minus sign.
+            ExprKind::Path { .. }
+            | ExprKind::Is { .. }
+            | ExprKind::Template(_)
+            | ExprKind::Name(_)
+            | ExprKind::Call { .. }
+            | ExprKind::List(_)
+            | ExprKind::Object(_)
+            | ExprKind::Match { .. }
+            | ExprKind::Signal(_)
+            | ExprKind::Error => return false,
+        };
     }
 }
 

@@ -7,6 +7,9 @@ use crate::expression::quote::plan;
 use crate::expression::{bound, divided, is_field, last_method, listed, real, text_of};
 use crate::tree;
 
+/// Where the text of a computed number differs.
+pub const DIGITS: &str = "has all digits of a computed number: JSONata rounds it to 15";
+
 /// Returns where the counterpart of a function gives another value, if it does.
 pub fn caveat(name: &str, arguments: &[Output]) -> Option<&'static str> {
     let is_uncertain = |argument: &Output| match argument {
@@ -22,6 +25,12 @@ pub fn caveat(name: &str, arguments: &[Output]) -> Option<&'static str> {
         }
         "base64encode" | "base64decode" => {
             Some("is for text in UTF-8: JSONata has one byte for each character")
+        }
+        "keys" => {
+            Some("gives the keys in alphabetical order: JSONata has them in that of the document")
+        }
+        "number" => {
+            Some("also reads texts such as `+1`, `.5` and `Infinity`: JSONata fails for them")
         }
         _ => None,
     }
@@ -42,8 +51,9 @@ pub fn counterpart(name: &str, arguments: Vec<Output>) -> Result<Output, String>
             "there is no function that parses JSON: call a tool, or use a typed argument".into(),
         ),
         _ => {
+            // The limit of `$replace` is a fourth argument, which no counterpart takes.
             let mut arguments = arguments.into_iter();
-            let first = arguments.next();
+            let first = arguments.next().filter(|_| count <= 3);
             let found = first.and_then(|first| match arguments.next() {
                 None => of_list(name, first.clone()).or_else(|| of_one(name, first)),
                 Some(second) => of_more(name, first, second, arguments.next()),
@@ -57,12 +67,18 @@ pub fn counterpart(name: &str, arguments: Vec<Output>) -> Result<Output, String>
 /// Translates a function of a list; other values count as lists with one element.
 fn of_list(name: &str, argument: Output) -> Option<Output> {
     let is_sequence = matches!(argument, Output::Sequence(_));
-    let of_elements = |value: Expr| {
-        if is_sequence {
-            Output::Sequence(value)
-        } else {
-            Output::of(value)
+    // `reverse` and `sort` give a list even for the one element of a filter, but nothing if it selects none.
+    let in_order = |list: Expr, order: fn(&Expr) -> Expr| {
+        if !is_sequence {
+            return order(&list);
         }
+        bound(list, &[], |list| {
+            plan!(
+                "size(list) > 0 ? ordered : list[0]",
+                list,
+                ordered = order(list)
+            )
+        })
     };
     let list = match name {
         "count" => return Some(Output::of(counted(argument))),
@@ -80,9 +96,10 @@ fn of_list(name: &str, argument: Output) -> Option<Output> {
         "max" => plan!("math.greatest(list)", list),
         "min" => plan!("math.least(list)", list),
         "join" => plan!("list.join()", list),
-        "reverse" => return Some(of_elements(plan!("list.reverse()", list))),
-        "distinct" => return Some(of_elements(plan!("list.distinct()", list))),
-        "sort" => return Some(of_elements(plan!("list.sort()", list))),
+        "distinct" if is_sequence => return Some(Output::Sequence(plan!("list.distinct()", list))),
+        "distinct" => plan!("list.distinct()", list),
+        "reverse" => in_order(list, |list| plan!("list.reverse()", list)),
+        "sort" => in_order(list, |list| plan!("list.sort()", list)),
         _ => return None,
     }))
 }

@@ -26,6 +26,7 @@ pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
         context: None,
         reads_context: false,
         locals: Locals::default(),
+        computed: 0,
     };
     let value = parser.expression(0)?;
     parser.tokens.end()?;
@@ -125,6 +126,11 @@ fn falsity(value: Output) -> Expr {
     }
 }
 
+fn is_arithmetic(operator: BinaryOp) -> bool {
+    use BinaryOp::{Add, Divide, Multiply, Subtract};
+    matches!(operator, Add | Subtract | Multiply | Divide)
+}
+
 fn operated(left: Output, operator: BinaryOp, right: Output) -> Expr {
     let (left, right) = match operator {
         BinaryOp::Add => return added(left.expr(), right.expr()),
@@ -168,11 +174,14 @@ struct Parser<'p> {
     /// Whether the innermost filter reads it.
     reads_context: bool,
     locals: Locals,
+    /// How many numbers have been computed so far.
+    computed: usize,
 }
 
 impl Parser<'_> {
     fn expression(&mut self, least: u8) -> Result<Output, String> {
         self.tokens.enter()?;
+        let computed = self.computed;
         let mut left = self.operand()?;
         while let Some((binding, operator)) = self.operator() {
             if binding < least {
@@ -192,16 +201,25 @@ impl Parser<'_> {
                 }
                 Operator::Text => {
                     let right = self.expression(binding + 1)?.expr();
+                    self.report_digits(computed);
                     concatenated([left.expr(), right])
                 }
                 Operator::Binary(operator) => {
                     let right = self.expression(binding + 1)?;
+                    self.computed += usize::from(is_arithmetic(operator));
                     operated(left, operator, right)
                 }
             });
         }
         self.tokens.depth -= 1;
         Ok(left)
+    }
+
+    /// Reports that a text may have more digits of a number, if one was computed since `before`.
+    fn report_digits(&self, before: usize) {
+        if self.computed > before {
+            self.scope.caveats.borrow_mut().insert(functions::DIGITS);
+        }
     }
 
     fn operator(&self) -> Option<(u8, Operator)> {
@@ -370,7 +388,11 @@ impl Parser<'_> {
 
     fn variable(&mut self, name: &str) -> Result<Output, String> {
         if self.tokens.eat("(") {
+            let computed = self.computed;
             let arguments = self.arguments()?;
+            if name == "string" {
+                self.report_digits(computed);
+            }
             let caveat = functions::caveat(name, &arguments);
             self.scope.caveats.borrow_mut().extend(caveat);
             return functions::counterpart(name, arguments)?.bounded();

@@ -11,10 +11,11 @@ impl Picture {
         let count = self.drawing.nodes.len();
         let mut into = vec![Vec::new(); count];
         for edge in &self.drawing.edges {
-            if let Some((from, to)) = self
-                .drawing
-                .siblings(edge.from, edge.to)
-                .filter(|(from, to)| from < to)
+            let siblings = self.drawing.siblings(edge.from, edge.to);
+            // An arrow to a statement inside a branch says nothing about the other statements of the frame.
+            if let Some((from, to)) = siblings
+                && from < to
+                && (edge.to == to || !self.branches(to))
             {
                 into[to].push(from);
             }
@@ -40,15 +41,20 @@ impl Picture {
         self.drawing.edges.extend(order);
     }
 
+    /// Returns true for a frame whose statements wait for what is above it each by itself.
+    fn branches(&self, node: usize) -> bool {
+        matches!(
+            self.drawing.nodes[node].kind,
+            Shape::If | Shape::Arm | Shape::Parallel
+        )
+    }
+
     /// Gives an `if` or a `parallel` the strictest order of its contents.
     fn set_frame_roles(&mut self) {
         let inside = self.drawing.inside();
         // The contents of a frame have higher numbers than the frame.
         for index in (0..self.drawing.nodes.len()).rev() {
-            if !matches!(
-                self.drawing.nodes[index].kind,
-                Shape::If | Shape::Arm | Shape::Parallel
-            ) {
+            if !self.branches(index) {
                 continue;
             }
             let parts = inside[index].iter().map(|part| self.roles[*part]);

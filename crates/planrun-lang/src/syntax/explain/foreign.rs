@@ -5,7 +5,8 @@ use super::expected::Expected;
 use super::foreign_statements::{arms, heads, parameters, parts, step_words};
 use super::foreign_tests::test_line;
 use super::foreign_values::{
-    dollar, double_braces, format_string, lambda, optional_index, position, slice, spread,
+    dollar, double_braces, format_string, lambda, negative_subject, optional_index, position,
+    slice, spread,
 };
 use super::hint::{Hint, note_of, replace};
 use crate::diag::Diagnostic;
@@ -16,7 +17,7 @@ use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
 /// Returns a diagnostic if the text at the position where parsing failed is the syntax of another language.
 pub(super) fn foreign_syntax(context: &Context<'_>) -> Option<Diagnostic> {
-    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 28] = [
+    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 29] = [
         semicolon,
         comment,
         doubled,
@@ -39,6 +40,7 @@ pub(super) fn foreign_syntax(context: &Context<'_>) -> Option<Diagnostic> {
         assigned,
         time,
         parameters,
+        negative_subject,
         step_words,
         heads,
         parts,

@@ -2,7 +2,8 @@
 
 use super::context::{Around, Context};
 use super::hint::{Hint, note_of, replace};
-use crate::diag::foreign;
+use crate::diag::{Edit, foreign};
+use crate::source::Span;
 use crate::syntax::scan::TokenKind;
 
 /// `x => e`, `(x) => e`, `x -> e` and `lambda x: e` where a macro takes `x, e`.
@@ -49,6 +50,30 @@ pub(super) fn position(context: &Context<'_>) -> Option<Hint> {
         "`map` has no variable for the position, and variables stand without parentheses",
         format!("write `xs.transformList(i, {element}, …)`, with the position first"),
     ))
+}
+
+/// `match -x { … }`, which begins a subtraction from a variable called `match`.
+pub(super) fn negative_subject(context: &Context<'_>) -> Option<Hint> {
+    if context.found_text() != "{" {
+        return None;
+    }
+    let flat = context.flat();
+    let before = flat.partition_point(|token| token.start < context.found_span().start);
+    let tokens = flat.get(..before)?;
+    let at = tokens.array_windows().rposition(|[word, minus]| {
+        context.slice(*word) == "match" && context.slice(*minus) == "-"
+    })?;
+    let subject = tokens.get(at + 1)?.span().to(tokens.last()?.span());
+    let edits = vec![
+        Edit::new(Span::at(subject.start as usize), "("),
+        Edit::new(subject.after(), ")"),
+    ];
+    let hint = Hint::new(
+        subject,
+        "`match -` begins a subtraction from a variable called `match`",
+        "put the subject in parentheses: `match (-x) { … }`",
+    );
+    Some(hint.certainly(edits))
 }
 
 fn foreign_note(function: &str) -> String {

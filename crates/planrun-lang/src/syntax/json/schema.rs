@@ -15,6 +15,8 @@ const CLASS: &str = concat!(
     r"^[^\s!-/:-@\[-^`{-~0-9][^\s!-/:-@\[-^`{-~]*",
     r"(\.[^\s!-/:-@\[-^`{-~0-9][^\s!-/:-@\[-^`{-~]*)*$"
 );
+/// An expression that begins with a text.
+const MESSAGE: &str = r#"^[\s(]*[rRbB]*["']"#;
 /// Words separated by hyphens.
 const CODE: &str = concat!(
     r"^[^\s!-/:-@\[-^`{-~0-9][^\s!-/:-@\[-^`{-~]*",
@@ -26,6 +28,7 @@ const CODE: &str = concat!(
 pub fn schema() -> Value {
     let mut defs = Map::new();
     defs.insert("value".to_owned(), value());
+    defs.insert("message".to_owned(), message());
     defs.insert(
         "inner".to_owned(),
         json!({ "anyOf": [{ "$ref": "#/$defs/value" }, { "type": "null" }] }),
@@ -84,6 +87,22 @@ fn value() -> Value {
     })
 }
 
+/// Returns the schema of a message for people: a text, or an expression in a string that begins with one.
+fn message() -> Value {
+    json!({
+        "description": "A text ({\"text\": \"Hello ${name}\"}), or an expression in a string that begins with one.",
+        "anyOf": [
+            { "type": "string", "pattern": MESSAGE },
+            {
+                "type": "object",
+                "properties": { "text": { "type": "string" } },
+                "required": ["text"],
+                "additionalProperties": false,
+            },
+        ],
+    })
+}
+
 /// Returns the schema of an object and adds the shapes that its keys refer to to `shared`, each once.
 fn object(shape: &'static Shape, shared: &mut Vec<&'static Shape>) -> Value {
     let mut properties = Map::new();
@@ -135,9 +154,8 @@ fn slot(slot: Slot, shared: &mut Vec<&'static Shape>) -> Value {
             json!({ "type": "string" })
         }
         Slot::Flag => json!({ "type": "boolean" }),
-        Slot::Value | Slot::Message | Slot::Members | Slot::Settings(_) => {
-            json!({ "$ref": "#/$defs/value" })
-        }
+        Slot::Value | Slot::Members | Slot::Settings(_) => json!({ "$ref": "#/$defs/value" }),
+        Slot::Message => json!({ "$ref": "#/$defs/message" }),
         Slot::Tool => json!({ "type": "string", "pattern": "^.+\\..+$" }),
         Slot::Arguments => json!({ "$ref": "#/$defs/arguments" }),
         Slot::Call => json!({ "anyOf": [refer(&CALL, shared), { "type": "string" }] }),

@@ -18,6 +18,8 @@ use crate::syntax::part::{self, Part};
 
 /// Maximum nesting depth of lists and objects in a value; deeper ones are written as an expression.
 pub(super) const MAX_VALUE_DEPTH: usize = 32;
+/// Maximum length, in bytes, of a text that a help repeats.
+const MAX_EXAMPLE: usize = 60;
 /// The only key of an object that is a text.
 pub(super) const TEXT: &str = "text";
 
@@ -139,7 +141,10 @@ pub(super) fn read_expression(
     match value {
         Value::StringLit(_) => {
             let extract = Extract::of(reader.text, place);
-            read_part(reader, &extract)
+            let before = reader.diagnostics.len();
+            let read = read_part(reader, &extract);
+            explain_text(reader, place, before);
+            read
         }
         Value::NumberLit(_) | Value::BooleanLit(_) => {
             let extract = Extract::verbatim(reader.text, place);
@@ -161,6 +166,31 @@ pub(super) fn read_expression(
             }
             None => read_object_literal(reader, object, settings, depth),
         },
+    }
+}
+
+/// Replaces the remedy for a string that cannot be read since it holds a plain text, such as `"All done."`: a second
+/// word, or a `$`, follows a word. `before` is the number of diagnostics before it was read.
+fn explain_text(reader: &mut Reader<'_>, place: Span, before: usize) {
+    let text = reader.text;
+    let Some(found) = reader.diagnostics.get_mut(before) else {
+        return;
+    };
+    let written = text.get(place.range()).unwrap_or("");
+    let is_second =
+        found.message.starts_with("expected the end") || found.message.starts_with("`$`");
+    let words = text
+        .get(content(place).start as usize..found.span.start as usize)
+        .filter(|words| !words.is_empty() && is_second);
+    let is_word = |c: char| c.is_alphanumeric() || c.is_whitespace();
+    if words.is_some_and(|words| words.chars().all(is_word)) {
+        let example = if written.len() <= MAX_EXAMPLE {
+            written
+        } else {
+            "\"…\""
+        };
+        found.help = Some(format!("if this is a text, write {{\"text\": {example}}}"));
+        found.fix = None;
     }
 }
 

@@ -239,6 +239,9 @@ mod tests {
             "a in (b in c)",
             "signal \"x\"",
             "!x is failed",
+            "match (-x) {1 => 2}",
+            "match (-1 + x) {1 => match (-x ?? 1) {_ => 2}}",
+            "a ?? (b ?? c)",
         ] {
             let once = text(source);
             assert_eq!(text(&once), once, "{source}");

@@ -7,7 +7,7 @@ use crate::syntax::ast::{
     Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal,
     MatchArm, UnaryOp,
 };
-use crate::syntax::precedence::{Level, is_negative, level, operator_level};
+use crate::syntax::precedence::{Level, begins_with_minus, is_negative, level, operator_level};
 
 /// Prints an expression that no operator surrounds.
 pub fn print_value<'a, S: Style<'a>>(out: &mut S, expr: &'a Expr) {
@@ -104,6 +104,17 @@ fn print_conditional<'a, S: Style<'a>>(out: &mut S, arms: &'a [(Expr, Expr)], ot
     out.chain(arms.chain([(":", Operand::Expr(otherwise, Level::Or))]));
 }
 
+/// Prints the subject of a `match`. In parentheses if it begins with a minus sign, since `match -x` is a subtraction from
+/// a variable called `match`.
+pub fn print_subject<'a, S: Style<'a>>(out: &mut S, subject: &'a Expr) {
+    let required = if begins_with_minus(subject) {
+        Level::Parenthesised
+    } else {
+        Level::Conditional
+    };
+    print_expr(out, subject, required);
+}
+
 /// Prints a `match` expression that ends at `end`.
 fn print_match_value<'a, S: Style<'a>>(
     out: &mut S,
@@ -112,7 +123,7 @@ fn print_match_value<'a, S: Style<'a>>(
     end: u32,
 ) {
     out.word("match ");
-    print_value(out, subject);
+    print_subject(out, subject);
     out.word(" ");
     let start = out.seek(subject.span.end, b'{');
     out.list(
@@ -126,8 +137,13 @@ fn print_match_value<'a, S: Style<'a>>(
 
 fn print_coalesce<'a, S: Style<'a>>(out: &mut S, operands: &'a [Expr]) {
     out.chain(operands.iter().enumerate().map(|(index, operand)| {
+        // A chain of `??` in the last place needs no parentheses; those that are written are kept, as in other chains.
         let last = index + 1 == operands.len();
-        let level = if last { Level::Coalesce } else { Level::Add };
+        let level = if last && S::CANONICAL {
+            Level::Coalesce
+        } else {
+            Level::Add
+        };
         (
             if index == 0 { "" } else { "??" },
             Operand::Expr(operand, level),

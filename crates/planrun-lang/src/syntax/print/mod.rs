@@ -15,7 +15,9 @@ pub use canonical::{
     canonical, canonical_display, canonical_name, canonical_pattern, canonical_place,
     canonical_type,
 };
-pub use expressions::{print_arguments, print_expr, print_link, print_operand, print_value};
+pub use expressions::{
+    print_arguments, print_expr, print_link, print_operand, print_subject, print_value,
+};
 pub use types::{print_pattern, print_type};
 
 /// The output of the printer: one line, or a document with lines and comments.
