@@ -318,3 +318,33 @@ async fn a_patch_does_not_change_what_an_old_failure_leads_to() {
         "{resumed:?}"
     );
 }
+
+/// Values may have 256 levels, which is more than JSON readers accept by default.
+#[test]
+fn a_run_with_deeply_nested_values_can_be_resumed_shown_and_exported() {
+    let plan = r#"use sys
+plan deep(x: any) -> any {
+    step a = sys.echo(value: { got: [[[[[[[[[[x]]]]]]]]]] })
+    step b = sys.echo(value: { got: [[[[[[[[[[a]]]]]]]]]] })
+    step g = sys.echo(value: [b])
+        confirm "Go on?"
+    step s = input "How deep?" -> { y: int }
+    reply { deep: g, y: s.y }
+}"#;
+    let nested = format!("{{\"x\":{}1{}}}", "[".repeat(120), "]".repeat(120));
+    let files = folder([("deep.plan", plan), ("in.json", &nested)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let begun = run(&["run", "deep.plan", "--input", "in.json", "--run-id", "d"]);
+    assert_eq!(begun.status, 4, "{}", begun.stderr);
+    let asked = run(&["runs", "answer", "d", "g.confirm=true", "--resume"]);
+    assert_eq!(asked.status, 4, "{}", asked.stderr);
+    let ended = run(&["runs", "answer", "d", "s={\"y\":7}", "--resume"]);
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    assert_eq!(ended.stdout.matches('[').count(), 141);
+    assert_eq!(run(&["runs", "show", "d"]).status, 0);
+    assert_eq!(run(&["runs", "events", "d"]).status, 0);
+    let exported = run(&["runs", "export", "d"]);
+    std::fs::write(files.path().join("d.jsonl"), &exported.stdout).unwrap();
+    let verified = run(&["runs", "export", "--verify", "d.jsonl"]);
+    assert_eq!(verified.status, 0, "{verified:?}");
+}

@@ -84,6 +84,7 @@ pub(super) struct Reach {
 }
 
 /// A setting that is required for a value known only at run time.
+#[derive(Debug)]
 pub(super) struct Open {
     pub access: Access,
     pub span: Span,
