@@ -138,20 +138,6 @@ fn a_copy_of_a_plan_is_covered_by_its_own_tests_only() {
 }
 
 #[test]
-fn a_file_with_errors_leaves_the_reports_of_coverage_alone() {
-    let folder = folder([("it.plan", PLAN)]);
-    let arguments = ["it.plan", "--accept", "--coverage=lcov", "--min", "1"];
-    assert_eq!(test(folder.path(), &arguments).status, 0);
-    let report = || std::fs::read_to_string(folder.path().join("lcov.info")).unwrap();
-    let before = report();
-    assert!(before.contains("it.plan"), "{before}");
-    let broken = PLAN.replace("reply made.id", "reply mad.id");
-    std::fs::write(folder.path().join("it.plan"), broken).unwrap();
-    assert_eq!(test(folder.path(), &arguments).status, 1);
-    assert_eq!(report(), before);
-}
-
-#[test]
 fn an_arm_for_a_refusal_needs_a_refusal() {
     let plan = PLAN.split("\ntest ").next().unwrap().replace(
         "        undo",

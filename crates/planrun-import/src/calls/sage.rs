@@ -189,8 +189,8 @@ fn arguments(node: Option<&Node>) -> Result<Vec<(String, Value)>, Span> {
 /// Returns the plan for a graph.
 pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let steps = steps(root).unwrap_or_default();
-    let (mut calls, mut places, mut reply) = (Vec::new(), BTreeMap::new(), None);
-    let mut kept = Vec::new();
+    let (mut calls, mut kept) = (Vec::new(), Vec::new());
+    let (mut places, mut reply) = (BTreeMap::new(), None);
     let list = LISTS.into_iter().find(|name| root.get(name).is_some());
     draft.report_keys(root, "the document", list.unwrap_or_default(), &[]);
     for (number, step) in steps.iter().enumerate() {
@@ -222,8 +222,7 @@ pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
             (None, Ok(inputs)) if is_reply => reply = replied(step, inputs, &what, draft),
             (None, Ok(_)) => {
                 let action = excerpt(action);
-                let why = format!("`{action}` names no tool, but a plan has only calls");
-                draft.lost(step.span, what, why);
+                draft.lost(step.span, what, format!("`{action}` names no tool"));
             }
             (tool, Err(span)) => {
                 let hole = draft.hole(span, what, "has inputs that are not an object");

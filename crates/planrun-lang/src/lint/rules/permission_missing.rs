@@ -1,7 +1,5 @@
 //! `permission-missing` and `path-escapes`: a call that is denied, whatever the data.
 
-use std::ptr;
-
 use super::Subject;
 use super::subject::{allow, entry};
 use crate::diag::{Diagnostic, Edit, Severity, codes};
@@ -71,13 +69,7 @@ fn inspect(subject: &Subject<'_>, hidden: bool, found: &mut Vec<Diagnostic>) {
             found.push(unless_hidden(need, finding));
         }
     }
-    for open in &reach.open {
-        let is_first = reach.open.iter().find(|other| is_alike(other, open));
-        let known = reach.needs.iter().any(|need| need.access == open.access);
-        if known || open.denial != Denial::Fails || !is_first.is_some_and(|one| ptr::eq(one, open))
-        {
-            continue;
-        }
+    for open in first_of_each(&reach) {
         let closed = |grant: Option<&Permissions>| {
             grant.is_some_and(|grant| grant.allows_none(open.access.name()))
         };
@@ -89,8 +81,15 @@ fn inspect(subject: &Subject<'_>, hidden: bool, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn is_alike(one: &Open, other: &Open) -> bool {
-    (one.access, one.denial) == (other.access, other.denial)
+/// Returns the first place at which something unknown is accessed whose denial fails the plan, for each kind of access
+/// of which nothing is known.
+fn first_of_each(reach: &Reach) -> impl Iterator<Item = &Open> {
+    let kinds = Access::ALL.into_iter();
+    let unknown = kinds.filter(|access| !reach.needs.iter().any(|need| need.access == *access));
+    unknown.filter_map(|access| {
+        let mut open = reach.open.iter();
+        open.find(|open| open.access == access && open.denial == Denial::Fails)
+    })
 }
 
 /// Reports a call that is denied whatever its target is: a list that would have to allow it is empty, that of the plan
