@@ -221,8 +221,8 @@ pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
             }
             (None, Ok(inputs)) if is_reply => reply = replied(step, inputs, &what, draft),
             (None, Ok(_)) => {
-                let action = excerpt(action);
-                draft.lost(step.span, what, format!("`{action}` names no tool"));
+                let why = "names no tool, but a plan has only calls";
+                draft.lost(step.span, what, format!("`{}` {why}", excerpt(action)));
             }
             (tool, Err(span)) => {
                 let hole = draft.hole(span, what, "has inputs that are not an object");
