@@ -15,6 +15,7 @@ use url::Url;
 
 pub use paths::{PathResolver, ReachedProgram, local_path, reached_file};
 use pattern::{
+pub use pattern::too_large;
     HostPattern, ProgramPattern, ToolPattern, agent_names, host_pattern, is_internal, path_globs,
     program_pattern, tool_pattern,
 };
@@ -788,6 +789,33 @@ mod tests {
             "http://169.254.169.254/",
             "http://100.64.0.1/",
             "http://0.0.0.0/",
+    #[test]
+    fn patterns_that_are_too_large_to_compile_are_refused() {
+        let deep = format!("{}a{}", "{".repeat(250), "}".repeat(250));
+        let read = |pattern: &str| Grant {
+            read: list(&[pattern]),
+            ..Grant::default()
+        };
+        let run = |pattern: &str| Grant {
+            run: list(&[pattern]),
+            ..Grant::default()
+        };
+        let net = |pattern: &str| Grant {
+            net: list(&[pattern]),
+            ..Grant::default()
+        };
+        for of in [read as fn(&str) -> Grant, run, net] {
+            for pattern in [&deep, &"?".repeat(200_000)] {
+                let error = Permissions::new(&of(pattern), Path::new("/p"), &FewFiles).unwrap_err();
+                let message = error.to_string();
+                assert!(message.contains("is not a valid pattern: it"), "{message}");
+                assert!(message.len() < 4096);
+            }
+        }
+        let fine = format!("{}a,b{}", "{".repeat(16), "}".repeat(16));
+        assert!(Permissions::new(&read(&fine), Path::new("/p"), &FewFiles).is_ok());
+    }
+
             "http://[::1]/",
             "http://[::ffff:127.0.0.1]/",
             "http://[64:ff9b::a00:1]/",
