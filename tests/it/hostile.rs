@@ -509,3 +509,18 @@ fn regular_expressions_end() {
     );
     assert_ne!(output.status, 0, "{output:?}");
 }
+
+#[test]
+fn a_plan_does_not_choose_what_an_allowed_program_is_by_its_search_path() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder([("evil/uname", "#!/bin/sh\necho EVIL\n")]);
+    let program = folder.path().join("evil/uname");
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    let plan = r#"use proc plan p() -> string { allow { run: ["uname"], env: ["PATH"] }
+        step x = proc.run(argv: ["uname"], env: { PATH: "evil" }) reply x.stdout }"#;
+    let (reply, message) = replied(folder.path(), plan);
+    assert!(
+        !reply.is_empty() && !reply.contains("EVIL"),
+        "{reply}{message}"
+    );
+}
