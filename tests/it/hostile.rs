@@ -509,3 +509,53 @@ fn regular_expressions_end() {
     );
     assert_ne!(output.status, 0, "{output:?}");
 }
+
+#[test]
+fn a_plan_does_not_choose_what_an_allowed_program_is_by_its_search_path() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder([("evil/uname", "#!/bin/sh\necho EVIL\n")]);
+    let program = folder.path().join("evil/uname");
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    let plan = r#"use proc plan p() -> string { allow { run: ["uname"], env: ["PATH"] }
+        step x = proc.run(argv: ["uname"], env: { PATH: "evil" }) reply x.stdout }"#;
+    let (reply, message) = replied(folder.path(), plan);
+    assert!(
+        !reply.is_empty() && !reply.contains("EVIL"),
+        "{reply}{message}"
+    );
+}
+
+#[test]
+fn a_plan_writes_none_of_the_files_that_give_it_permissions() {
+    let settings = "allow: { write: [\"**\"] }\napps: [\"services/*.yaml\"]\n\
+                    tools: { x: { process: { command: [sh, scripts/x.sh], tools: [{ name: r, effect: read }] } } }\n";
+    let folder = folder([
+        ("planrun.yaml", settings),
+        ("scripts/x.sh", "echo"),
+        ("services/.keep", ""),
+    ]);
+    for (file, is_refused) in [
+        ("planrun.yaml", true),
+        ("data/../planrun.lock", true),
+        (".agents/rules/default.md", true),
+        ("services/new.yaml", true),
+        ("scripts/x.sh", true),
+        ("scripts/y.sh", false),
+    ] {
+        fs::create_dir_all(folder.path().join(".agents/rules")).unwrap();
+        fs::create_dir_all(folder.path().join("data")).unwrap();
+        let plan = format!(
+            "use fs plan p() -> int {{ allow {{ write: [\"**\"] }} \
+             step x = fs.write(path: [\"{file}\"][0], content: \"a\") reply x.bytes }}"
+        );
+        let (reply, message) = replied(folder.path(), &plan);
+        let why = "says what plans and agents may do, so no plan may write it";
+        assert_eq!(
+            message.contains(why),
+            is_refused,
+            "{file}: {reply}{message}"
+        );
+    }
+    let kept = fs::read_to_string(folder.path().join("planrun.yaml")).unwrap();
+    assert_eq!(kept, settings);
+}

@@ -672,12 +672,17 @@ async fn the_person_sees_the_inputs_that_a_model_gives() {
     let (text, _) = client.call_text("run", arguments).await;
     let listed = "Its inputs:\n| id: \"t1\\u001b[2J\"\n| by: \"[redacted]\"\n";
     assert!(text.contains(listed), "{text}");
-    let inputs = json!({ "id": "x".repeat(200), "by": "me" });
+    let long = format!("begin{}end", "x".repeat(200));
+    let inputs = json!({ "id": long, "by": "me" });
     let arguments = json!({ "plan": PLAN, "inputs": inputs });
     let (text, _) = client.call_text("run", arguments).await;
     let listed = text.lines().find(|line| line.starts_with("| id: "));
+    let listed = listed.unwrap();
+    assert!(listed.starts_with("| id: \"beginxxx"), "{text}");
+    assert!(listed.ends_with("xxxend\" (210 bytes in total)"), "{text}");
+    let command = text.lines().find(|line| line.starts_with("All of them: "));
     assert!(
-        listed.unwrap().ends_with("xxx… (202 bytes in total)"),
+        command.is_some_and(|line| line.contains(" --inputs")),
         "{text}"
     );
 }

@@ -9,9 +9,7 @@ use foldhash::HashSet;
 use url::Url;
 
 use crate::eval::Constants;
-use crate::permission::{
-    self, Grant, PathResolver, Permissions, ReachedProgram, is_in_own_folder, reached_file,
-};
+use crate::permission::{self, Grant, PathResolver, Permissions, ReachedProgram, reached_file};
 use crate::sema::expr::{CheckedExpr, MapKey, Node, Op, Piece};
 use crate::sema::{BlockId, Call, Plan, Step, StepKind, Target};
 use crate::source::Span;
@@ -243,13 +241,21 @@ impl Need {
         }
     }
 
-    /// Returns true if this is planrun's own data, to which no permission gives access.
-    pub(super) fn is_in_own_folder(&self, root: &Path, paths: &dyn PathResolver) -> bool {
+    /// Returns why no permission gives access to this; `None` if permissions decide.
+    pub(super) fn forbidden(
+        &self,
+        project: Option<&Permissions>,
+        (root, paths): (&Path, &dyn PathResolver),
+    ) -> Option<&'static str> {
         let Resource::File(written) = &self.resource else {
-            return false;
+            return None;
         };
-        reached_file(paths, root, written, self.access == Access::Write)
-            .is_some_and(|path| is_in_own_folder(&path))
+        let writes = self.access == Access::Write;
+        let path = reached_file(paths, root, written, writes)?;
+        match project {
+            Some(project) => project.forbidden(&path, writes),
+            None => Permissions::none().forbidden(&path, writes),
+        }
     }
 
     /// Returns a pattern that allows this and as little else as possible.

@@ -8,12 +8,14 @@ mod remedy;
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use globset::GlobMatcher;
 use url::Url;
 
 pub use paths::{PathResolver, ReachedProgram, local_path, reached_file};
+pub use pattern::too_large;
 use pattern::{
     HostPattern, ProgramPattern, ToolPattern, agent_names, host_pattern, is_internal, path_globs,
     program_pattern, tool_pattern,
@@ -22,6 +24,11 @@ pub use remedy::{Giver, entry, quoted, remedy};
 
 /// The folder of a project in which planrun keeps its own data.
 pub const OWN_FOLDER: &str = ".planrun";
+
+/// The files that say what plans may do, in whatever folder. A plan that wrote one could give itself permissions.
+const POWERS: [&str; 2] = ["planrun.yaml", "planrun.lock"];
+/// The folder whose files instruct agents.
+const AGENTS_FOLDER: &str = ".agents";
 
 /// The namespace whose tools access nothing outside the run.
 const HARMLESS: &str = "sys";
@@ -98,6 +105,8 @@ pub struct Permissions {
     tools: Vec<(Giver, Vec<ToolPattern>)>,
     /// The lists of agents of those grants that have one.
     agents: Vec<(Giver, BTreeSet<String>)>,
+    /// What the project's settings name, which is never written.
+    protected: Vec<GlobMatcher>,
 }
 
 /// An invalid pattern in a grant.
@@ -181,7 +190,24 @@ impl Permissions {
             grants: vec![compiled],
             tools: tools.map(|list| (Giver::Plan, list)).into_iter().collect(),
             agents: agents.map(|list| (Giver::Plan, list)).into_iter().collect(),
+            protected: Vec::new(),
         })
+    }
+
+    /// Returns the same permissions without writing the files that these patterns match, whatever is granted. A pattern
+    /// that is invalid matches nothing.
+    #[must_use]
+    pub fn protecting(
+        mut self,
+        patterns: &[String],
+        root: &Path,
+        resolver: &dyn PathResolver,
+    ) -> Self {
+        let globs = patterns
+            .iter()
+            .filter_map(|pattern| path_globs("write", pattern, root, resolver).ok());
+        self.protected.extend(globs.flatten());
+        self
     }
 
     /// Returns the same permissions as those that somebody else than a plan gives.
@@ -205,6 +231,12 @@ impl Permissions {
             grants: grants.filter(|_| has_both).cloned().collect(),
             tools: self.tools.iter().chain(&outer.tools).cloned().collect(),
             agents: self.agents.iter().chain(&outer.agents).cloned().collect(),
+            protected: self
+                .protected
+                .iter()
+                .chain(&outer.protected)
+                .cloned()
+                .collect(),
         }
     }
 
@@ -258,7 +290,7 @@ impl Permissions {
     /// If it may not. The denial shows the path as `written` in the plan, because the canonical one depends on the
     /// machine.
     pub fn read(&self, path: &Path, written: &str) -> Result<(), Denial> {
-        outside_own_folder(path, written)?;
+        unless_forbidden(self.forbidden(path, false), written)?;
         self.require(
             |grant| matches_path(&grant.read, path),
             ("read", written),
@@ -273,12 +305,23 @@ impl Permissions {
     /// If it may not. The denial shows the path as `written` in the plan, because the canonical one depends on the
     /// machine.
     pub fn write(&self, path: &Path, written: &str) -> Result<(), Denial> {
-        outside_own_folder(path, written)?;
+        unless_forbidden(self.forbidden(path, true), written)?;
         self.require(
             |grant| matches_path(&grant.write, path),
             ("write", written),
             &format!("writing {written} is not allowed"),
         )
+    }
+
+    /// Returns why no plan may access the file at a canonical path, whatever is allowed: the records of runs are neither
+    /// read nor changed, and what gives permissions is not changed. `None` if permissions decide.
+    #[must_use]
+    pub fn forbidden(&self, path: &Path, writes: bool) -> Option<&'static str> {
+        if is_in(path, OWN_FOLDER) {
+            return Some(OWN_DATA);
+        }
+        let gives_power = gives_power(path) || matches_path(&self.protected, path);
+        (writes && gives_power).then_some(GIVES_POWER)
     }
 
     /// Checks whether this program may be run.
@@ -423,23 +466,28 @@ fn denied(what: &str, (setting, written): (&str, &str), by: Vec<Giver>) -> Denia
     }
 }
 
-/// Denies access to planrun's own data: no plan reads or changes the records of its runs, whatever is allowed.
-fn outside_own_folder(path: &Path, written: &str) -> Result<(), Denial> {
-    if !is_in_own_folder(path) {
-        return Ok(());
-    }
-    Err(Denial {
-        message: format!(
-            "{written} is in `{OWN_FOLDER}`, planrun's own folder, which no plan may access"
-        ),
-        by: Vec::new(),
-    })
+const OWN_DATA: &str = "is in `.planrun`, planrun's own folder, which no plan may access";
+const GIVES_POWER: &str = "says what plans and agents may do, so no plan may write it";
+
+/// Returns true if a file is one of those that say what plans and agents may do, whatever the project.
+fn gives_power(path: &Path) -> bool {
+    let is_power = |name: &OsStr| POWERS.iter().any(|power| name.eq_ignore_ascii_case(power));
+    is_in(path, AGENTS_FOLDER) || path.file_name().is_some_and(is_power)
 }
 
-/// Returns true if a canonical path is in the folder of planrun's own data, which no permission covers.
-#[must_use]
-pub fn is_in_own_folder(path: &Path) -> bool {
-    path.components().any(|part| part.as_os_str() == OWN_FOLDER)
+/// Returns true if a path leads through a folder of this name, on some file systems in whatever case.
+fn is_in(path: &Path, folder: &str) -> bool {
+    path.components()
+        .any(|part| part.as_os_str().eq_ignore_ascii_case(folder))
+}
+
+fn unless_forbidden(why: Option<&str>, written: &str) -> Result<(), Denial> {
+    why.map_or(Ok(()), |why| {
+        Err(Denial {
+            message: format!("{written} {why}"),
+            by: Vec::new(),
+        })
+    })
 }
 
 fn matches_path(globs: &[GlobMatcher], path: &Path) -> bool {
@@ -669,6 +717,35 @@ mod tests {
     }
 
     #[test]
+    fn what_gives_permissions_is_written_by_no_plan() {
+        let all = permissions(&Grant {
+            read: list(&["**"]),
+            write: list(&["/**"]),
+            ..Grant::default()
+        });
+        let named = list(&["data/tools", "data/*.app.yaml"]);
+        let limit = all
+            .clone()
+            .protecting(&named, Path::new("/project"), &FewFiles);
+        let all = all.within(&limit);
+        for path in [
+            "planrun.yaml",
+            "sub/Planrun.yaml",
+            "planrun.lock",
+            ".agents/rules/a.md",
+            "data/tools/x",
+            "data/b.app.yaml",
+        ] {
+            let place = Path::new("/project").join(path);
+            let error = all.write(&place, path).unwrap_err();
+            let why = "says what plans and agents may do, so no plan may write it";
+            assert_eq!(error.message, format!("{path} {why}"));
+            assert!(all.read(&place, path).is_ok());
+        }
+        assert!(all.write(Path::new("/project/data/a.yaml"), "").is_ok());
+    }
+
+    #[test]
     fn hosts_and_ports() {
         assert!(reaches(&["127.0.0.1:*"], "http://127.0.0.1:8009/tool"));
         assert!(!reaches(&["127.0.0.1:*"], "http://127.0.0.2:8009/tool"));
@@ -727,6 +804,33 @@ mod tests {
             })
             .starts_with("allow.read: `a/{b` is not a valid pattern")
         );
+    }
+
+    #[test]
+    fn patterns_that_are_too_large_to_compile_are_refused() {
+        let deep = format!("{}a{}", "{".repeat(250), "}".repeat(250));
+        let read = |pattern: &str| Grant {
+            read: list(&[pattern]),
+            ..Grant::default()
+        };
+        let run = |pattern: &str| Grant {
+            run: list(&[pattern]),
+            ..Grant::default()
+        };
+        let net = |pattern: &str| Grant {
+            net: list(&[pattern]),
+            ..Grant::default()
+        };
+        for of in [read as fn(&str) -> Grant, run, net] {
+            for pattern in [&deep, &"?".repeat(200_000)] {
+                let error = Permissions::new(&of(pattern), Path::new("/p"), &FewFiles).unwrap_err();
+                let message = error.to_string();
+                assert!(message.contains("is not a valid pattern: it"), "{message}");
+                assert!(message.len() < 4096);
+            }
+        }
+        let fine = format!("{}a,b{}", "{".repeat(16), "}".repeat(16));
+        assert!(Permissions::new(&read(&fine), Path::new("/p"), &FewFiles).is_ok());
     }
 
     #[test]

@@ -8,6 +8,12 @@ use globset::{GlobBuilder, GlobMatcher};
 use url::{Host, Url};
 
 use super::{PathResolver, PermissionError, ReachedProgram, local_path};
+use crate::value::shortened;
+
+/// Maximum length of a pattern, in characters.
+const MAX_PATTERN: usize = 1024;
+/// Maximum nesting of the braces of a pattern.
+const MAX_BRACES: usize = 16;
 
 #[derive(Clone, Debug)]
 pub(super) struct HostPattern {
@@ -375,15 +381,38 @@ fn glob(
     pattern: &str,
     written: &str,
 ) -> Result<GlobMatcher, PermissionError> {
-    let problem = |error: globset::Error| PermissionError {
+    let problem = |why: String| PermissionError {
         setting,
-        pattern: written.to_owned(),
-        problem: format!("is not a valid pattern: {}", error.kind()),
+        pattern: shortened(written, MAX_PATTERN),
+        problem: format!("is not a valid pattern: {why}"),
     };
+    // The folder of the project, which comes before a relative pattern, has no wildcards.
+    if let Some(why) = too_large(written) {
+        return Err(problem(why));
+    }
     let glob = GlobBuilder::new(pattern)
         .literal_separator(true)
         .backslash_escape(true)
         .build()
-        .map_err(problem)?;
+        .map_err(|error| problem(error.kind().to_string()))?;
     Ok(glob.compile_matcher())
+}
+
+/// Says why a pattern is too large to be compiled. The library checks only its syntax, and panics if the automaton
+/// becomes too large or too deep.
+#[must_use]
+pub fn too_large(pattern: &str) -> Option<String> {
+    if pattern.chars().nth(MAX_PATTERN).is_some() {
+        return Some(format!("it has more than {MAX_PATTERN} characters"));
+    }
+    let braces = pattern.bytes().scan(0_usize, |depth, byte| {
+        match byte {
+            b'{' => *depth += 1,
+            b'}' => *depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        Some(*depth)
+    });
+    let is_too_deep = braces.max().is_some_and(|depth| depth > MAX_BRACES);
+    is_too_deep.then(|| format!("its braces are nested more than {MAX_BRACES} deep"))
 }

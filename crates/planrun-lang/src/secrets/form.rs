@@ -1,14 +1,26 @@
 //! Generates the forms in which a secret may be sent: plain, in hexadecimal digits, and in base64 at each offset within
 //! a group of three bytes. Also decodes percent-encoding and JSON escapes, and joins lines.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 /// Maximum number of bytes of a secret that are searched for as base64 and as hexadecimal digits. Following
 /// characters of the same encoding are taken for the rest of a longer secret.
 const MAX_ENCODED: usize = 16 * 1024;
+/// The same for secrets that are encoded twice, of which there are many more forms.
+const MAX_NESTED: usize = 96;
+/// Minimum length of a form of a secret that is encoded twice, so that it is not found by chance.
+const MIN_NESTED: usize = 8;
+/// The bytes that percent-encoding keeps in addresses, besides letters and digits.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 /// Minimum number of base64 characters that identify a secret.
 const MIN_CORE: usize = 4;
 
@@ -21,32 +33,46 @@ pub(super) struct Form {
     pub behind: bool,
     /// Whether the form covers only the beginning of the secret; the rest follows it.
     pub cut: bool,
+    /// How often the secret is encoded.
+    pub layers: u8,
 }
 
-/// Returns all forms to search for.
+impl Form {
+    fn whole(text: Vec<u8>, cut: bool) -> Self {
+        Self {
+            text,
+            before: false,
+            behind: false,
+            cut,
+            layers: 1,
+        }
+    }
+}
+
+/// Returns all forms to search for: the secret itself, and what it becomes in one encoding or in two.
 pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
-    let whole = |text: Vec<u8>, cut: bool| Form {
-        text,
-        before: false,
-        behind: false,
-        cut,
-    };
-    let mut forms = vec![whole(secret.to_vec(), false)];
-    let cut = secret.len() > MAX_ENCODED;
-    let secret = &secret[..secret.len().min(MAX_ENCODED)];
-    for upper in [false, true] {
-        let digits = secret.iter().flat_map(|byte| {
-            let digits = if upper {
-                b"0123456789ABCDEF"
-            } else {
-                b"0123456789abcdef"
-            };
-            [
-                digits[usize::from(byte >> 4)],
-                digits[usize::from(byte & 15)],
-            ]
-        });
-        forms.push(whole(digits.collect(), cut));
+    let mut forms = vec![Form::whole(secret.to_vec(), false)];
+    let start = |max: usize| (&secret[..secret.len().min(max)], secret.len() > max);
+    forms.extend(encoded(start(MAX_ENCODED)));
+    let (short, cut) = start(MAX_NESTED);
+    let inner = encoded((short, cut)).into_iter().map(|form| form.text);
+    for inner in inner.chain(escaped(short)).collect::<BTreeSet<_>>() {
+        let nested = encoded((&inner, cut)).into_iter();
+        forms.extend(
+            nested
+                .filter(|form| form.text.len() >= MIN_NESTED)
+                .map(|form| Form { layers: 2, ..form }),
+        );
+    }
+    forms
+}
+
+/// Returns the forms of a text in hexadecimal digits and in base64.
+fn encoded((secret, cut): (&[u8], bool)) -> Vec<Form> {
+    let mut forms = Vec::new();
+    for digits in [b"0123456789abcdef", b"0123456789ABCDEF"] {
+        let pair = |byte: &u8| [byte >> 4, byte & 15].map(|half| digits[usize::from(half)]);
+        forms.push(Form::whole(secret.iter().flat_map(pair).collect(), cut));
     }
     for place in 0..3 {
         // The bytes before the secret in its group of three are unknown, so only the characters that depend on the
@@ -62,15 +88,23 @@ pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
             if letters.len() >= MIN_CORE {
                 let text = text.as_bytes()[letters.clone()].to_vec();
                 forms.push(Form {
-                    text,
                     before: place > 0,
                     behind: !(8 * bytes.len()).is_multiple_of(6),
-                    cut,
+                    ..Form::whole(text, cut)
                 });
             }
         }
     }
     forms
+}
+
+/// Returns what percent-encoding makes of a text in addresses and in HTML forms, where that differs from the text.
+/// HTTP Basic sends the percent-encoded secret of an OAuth client in base64.
+fn escaped(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let address = percent_encode(text, UNRESERVED).to_string().into_bytes();
+    let form = url::form_urlencoded::byte_serialize(text);
+    let form = form.collect::<String>().into_bytes();
+    [address, form].into_iter().filter(move |one| one != text)
 }
 
 /// A decoded text, with the original range of each of its bytes.

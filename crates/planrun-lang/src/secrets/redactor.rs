@@ -19,6 +19,8 @@ pub const MIN_LENGTH: usize = 4;
 /// Maximum number of bytes of a form that the automaton searches for, so that its size does not depend on the lengths
 /// of secrets. Text that begins with this many bytes of a longer form is redacted as far as it matches the form.
 const MAX_PATTERN: usize = 64;
+/// The same for forms of a secret that is encoded twice, of which there are many.
+const MAX_NESTED_PATTERN: usize = 24;
 /// The mark at the end of a text that was shortened for a message.
 const CUT: &[u8] = "…".as_bytes();
 /// Maximum number of cuts in a text that are examined, and of bytes before each.
@@ -341,7 +343,12 @@ impl Search {
     fn new(secrets: Vec<Arc<str>>) -> Option<Self> {
         let mut by_pattern: BTreeMap<Vec<u8>, Vec<Form>> = BTreeMap::new();
         for form in secrets.iter().flat_map(|secret| forms(secret.as_bytes())) {
-            let pattern = form.text.iter().take(MAX_PATTERN).copied().collect();
+            let max = if form.layers > 1 {
+                MAX_NESTED_PATTERN
+            } else {
+                MAX_PATTERN
+            };
+            let pattern = form.text.iter().take(max).copied().collect();
             by_pattern.entry(pattern).or_default().push(form);
         }
         // A DFA takes minutes to build where this automaton takes a moment.
@@ -647,6 +654,53 @@ mod tests {
                 assert!(redacted.contains(MARK) && letters < 8, "{text}: {redacted}");
             }
         }
+    }
+
+    #[test]
+    fn a_secret_is_found_in_two_encodings() {
+        let secret = "abCD+/12efGH xyz+99==";
+        let redactor = knows(&[secret]);
+        let base64 = |text: &str| BASE64_STANDARD.encode(text);
+        let url_safe = |text: &str| BASE64_URL_SAFE_NO_PAD.encode(text);
+        let hex = |text: &str| {
+            let digits = text.bytes().map(|byte| format!("{byte:02x}"));
+            digits.collect::<String>()
+        };
+        let percent = |text: &str| {
+            let all = percent_encoding::NON_ALPHANUMERIC;
+            percent_encoding::utf8_percent_encode(text, all).to_string()
+        };
+        let form = |text: &str| {
+            let parts = url::form_urlencoded::byte_serialize(text.as_bytes());
+            parts.collect::<String>()
+        };
+        for before in ["", "c", "id", "client:"] {
+            let within = |text: &str| format!("{before}{text}");
+            for text in [
+                base64(&within(&percent(secret))),
+                base64(&within(&form(secret))),
+                url_safe(&within(&percent(secret))),
+                base64(&within(&base64(secret))),
+                base64(&within(&base64(&within(secret)))),
+                base64(&within(&url_safe(&within(secret)))),
+                base64(&within(&hex(secret))),
+                hex(&within(&percent(secret))),
+                hex(&within(&base64(&within(secret)))),
+                hex(&within(&hex(secret))).to_uppercase(),
+                percent(&base64(&within(&percent(secret)))),
+            ] {
+                let redacted = redactor.text(&text);
+                let left = redacted.replace(MARK, "").len();
+                // The beginning may be of the user name, the end of the padding.
+                assert!(
+                    redacted.contains(MARK) && left <= 4 * before.len() + 16,
+                    "{text}: {redacted}"
+                );
+            }
+        }
+        let long = "long secret ".repeat(4000);
+        let redacted = knows(&[&long]).text(&base64(&base64(&long))).into_owned();
+        assert!(redacted.len() < MARK.len() + 16, "{}", redacted.len());
     }
 
     #[test]

@@ -26,7 +26,10 @@ impl Workspace {
         // A project without `allow` allows a model nothing.
         let mut limit = match self.limit.take() {
             Some(limit) => limit,
-            None => compiled(&Grant::default())?.given_by(&Giver::Project),
+            None => {
+                let nothing = compiled(&Grant::default())?.given_by(&Giver::Project);
+                self.project.protecting(nothing, &*self.host)
+            }
         };
         for confinement in &**within {
             let giver = match &confinement.agent_type {

@@ -177,7 +177,7 @@ impl Workspace {
         let limit = allow.map(|grant| Permissions::new(grant, &project.root, &*host));
         let limit = limit.transpose();
         let limit = limit.map_err(|error| environment(format!("planrun.yaml: {error}")))?;
-        let limit = limit.map(|limit| limit.given_by(&Giver::Project));
+        let limit = limit.map(|limit| project.protecting(limit.given_by(&Giver::Project), &*host));
         let policy = Policy::from_project(&project.settings.policy);
         let policy =
             policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;

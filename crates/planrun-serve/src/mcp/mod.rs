@@ -6,6 +6,7 @@ mod elicitation;
 mod ending;
 mod followed;
 mod http;
+mod panics;
 mod prompts;
 mod resources;
 mod results;
@@ -36,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 use self::client::McpClient;
 use self::ending::Ending;
 use self::followed::Followed;
+use self::panics::answered;
 use self::results::response;
 use self::state::{CallMark, Seal};
 use crate::asking::PendingQuestion;
@@ -142,40 +144,9 @@ impl Server {
     }
 }
 
-/// The types of requests and replies, whose names in the protocol's crate are long.
-type Context = RequestContext<RoleServer>;
-type Page = PaginatedRequestParams;
-type Reply<T> = Result<T, ErrorData>;
-
-impl ServerHandler for Server {
-    fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
-            .enable_tools()
-            .enable_tool_list_changed()
-            .enable_resources()
-            .enable_resources_subscribe()
-            .enable_prompts()
-            .enable_completions()
-            .build();
-        let own = Implementation::new("planrun", env!("CARGO_PKG_VERSION"))
-            .with_title("planrun: checked plans over all tools");
-        ServerConfig::new(capabilities)
-            .with_server_info(own)
-            .with_instructions(INSTRUCTIONS)
-    }
-
-    async fn list_tools(&self, _: Option<Page>, context: Context) -> Reply<ListToolsResult> {
-        let has_panel = app::is_supported(&context);
-        let tools = blocking(&self.mode, |mode| {
-            mode.listing().check_for_changes();
-            mode.listing().tools()
-        });
-        let tools = tools.await.into_iter();
-        let tools = tools.map(|definition| tool(definition, has_panel));
-        Ok(ListToolsResult::with_all_items(tools.collect()))
-    }
-
-    async fn call_tool(
+impl Server {
+    /// Answers a call of a tool.
+    async fn answer(
         &self,
         request: CallToolRequestParams,
         context: Context,
@@ -209,6 +180,48 @@ impl ServerHandler for Server {
             self.seal.seal(&mark, (question, channel), now())
         })
     }
+}
+
+/// The types of requests and replies, whose names in the protocol's crate are long.
+type Context = RequestContext<RoleServer>;
+type Page = PaginatedRequestParams;
+type Reply<T> = Result<T, ErrorData>;
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .enable_completions()
+            .build();
+        let own = Implementation::new("planrun", env!("CARGO_PKG_VERSION"))
+            .with_title("planrun: checked plans over all tools");
+        ServerConfig::new(capabilities)
+            .with_server_info(own)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(&self, _: Option<Page>, context: Context) -> Reply<ListToolsResult> {
+        let has_panel = app::is_supported(&context);
+        let tools = blocking(&self.mode, |mode| {
+            mode.listing().check_for_changes();
+            mode.listing().tools()
+        });
+        let tools = answered(async { Ok(tools.await) }).await?.into_iter();
+        let tools = tools.map(|definition| tool(definition, has_panel));
+        Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: Context,
+    ) -> Reply<CallToolResponse> {
+        answered(self.answer(request, context)).await
+    }
 
     async fn list_prompts(&self, _: Option<Page>, _: Context) -> Reply<ListPromptsResult> {
         Ok(prompts::list())
@@ -226,7 +239,7 @@ impl ServerHandler for Server {
         let complete = move |mode: &Arc<PlanMode>| {
             prompts::complete(mode.planrun(), (&request.r#ref, &request.argument))
         };
-        blocking(&self.mode, complete).await
+        answered(blocking(&self.mode, complete)).await
     }
 
     async fn list_resources(&self, _: Option<Page>, _: Context) -> Reply<ListResourcesResult> {
@@ -247,15 +260,19 @@ impl ServerHandler for Server {
         _: Context,
     ) -> Reply<ReadResourceResponse> {
         let read = move |mode: &Arc<PlanMode>| resources::read(mode.planrun(), &request.uri);
-        blocking(&self.mode, read).await.map(Into::into)
+        let read = answered(blocking(&self.mode, read)).await;
+        read.map(Into::into)
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, _: Context) -> Reply<()> {
         let followed = self.followed.clone();
         let follow =
             move |mode: &Arc<PlanMode>| followed.lock().follow(mode.planrun(), &request.uri);
-        let followed = blocking(&self.mode, follow).await;
-        followed.map_err(|why| ErrorData::resource_not_found(why, None))
+        let followed = async {
+            let followed = blocking(&self.mode, follow).await;
+            followed.map_err(|why| ErrorData::resource_not_found(why, None))
+        };
+        answered(followed).await
     }
 
     async fn unsubscribe(&self, request: UnsubscribeRequestParams, _: Context) -> Reply<()> {

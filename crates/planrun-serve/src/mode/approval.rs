@@ -1,5 +1,6 @@
 //! The approval of a plan that changes something: a question that describes the most that the plan may do.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ const VALID_FOR: Duration = Duration::from_hours(24);
 /// Maximum length of the question, in characters.
 const MAX_CHARACTERS: usize = 1_200;
 /// Maximum length of the text up to the end of the lines of tools, in characters.
-const MAX_OF_TOOLS: usize = 680;
+const MAX_OF_TOOLS: usize = 620;
 /// Maximum length of the lines of effects that are made again, in characters.
 const MAX_OF_REPEATED: usize = 300;
 /// Maximum size of one of them, in bytes.
@@ -110,7 +111,7 @@ fn text(
         let more = counted(left, "more tool");
         let _ = writeln!(text, "- and {more}: read the plan before you agree");
     }
-    text.push_str(&input_lines(plan, inputs));
+    text.push_str(&input_lines(run, plan, inputs));
     if !reads.is_empty() {
         let mut names: Vec<String> = reads.iter().map(|one| name(&one.tool)).collect();
         names.dedup();
@@ -147,9 +148,10 @@ fn repeated_lines(repeated: &[Repeated]) -> String {
 }
 
 /// Lists the inputs, one per line: `| id: 77`. Values that the plan marks as secret, or passes to a secret argument, are
-/// redacted.
-fn input_lines(plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>) -> String {
+/// redacted. Names the command that shows what is left out.
+fn input_lines(run: &str, plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>) -> String {
     let mut lines = String::new();
+    let mut is_whole = true;
     let given = plan.parameters.iter();
     let given = given.filter_map(|input| Some((input, inputs.get(&input.name)?)));
     let given: Vec<_> = given.collect();
@@ -165,8 +167,10 @@ fn input_lines(plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>) -> String {
             redact_paths(value, &input.sensitive).to_json().to_string()
         };
         let value = visible_line(&value);
-        let mut line = format!("| {}: {}", name(&input.name), cut(&value, INPUT_BYTES));
-        if value.len() > INPUT_BYTES {
+        let shown = both_ends(&value);
+        let mut line = format!("| {}: {shown}", name(&input.name));
+        if value != shown {
+            is_whole = false;
             let _ = write!(line, " ({} bytes in total)", value.len());
         }
         line.push('\n');
@@ -179,7 +183,21 @@ fn input_lines(plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>) -> String {
     if left > 0 {
         let _ = writeln!(lines, "| and {}", counted(left, "more input"));
     }
+    if left > 0 || !is_whole {
+        let show = command(&format!("runs show {run} --inputs"));
+        let _ = writeln!(lines, "All of them: {show}");
+    }
     lines
+}
+
+/// Shortens the value of an input to its beginning and its end: a path is what it ends with.
+fn both_ends(value: &str) -> Cow<'_, str> {
+    if value.len() <= INPUT_BYTES {
+        return Cow::Borrowed(value);
+    }
+    let end = value.ceil_char_boundary(value.len() - INPUT_BYTES / 2);
+    let start = cut(value, INPUT_BYTES / 2);
+    Cow::Owned(format!("{start}{}", value.get(end..).unwrap_or_default()))
 }
 
 /// Formats one tool: `- desk.close: 20 times (effect), id from desk.find; undone by desk.reopen if the plan fails`.

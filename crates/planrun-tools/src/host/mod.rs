@@ -42,6 +42,21 @@ pub enum FileKind {
     Folder,
 }
 
+/// A file or folder that stays the same one, whatever happens to its path.
+#[derive(Debug)]
+pub struct Held {
+    path: PathBuf,
+    /// Keeps the path valid.
+    _open: Option<File>,
+}
+
+impl Held {
+    /// Returns the path by which it is accessed, which is not its own one.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 /// Returns random bits as hexadecimal digits: 64 bits, 16 digits, for each of `words` words.
 pub fn random_hex(host: &dyn Host, words: usize) -> String {
     (0..words).fold(String::new(), |mut text, _| {
@@ -71,6 +86,20 @@ pub trait Host: PathResolver {
     /// Returns the kind of entry at a path. Symbolic links are followed. Returns an error of kind `NotFound` if nothing
     /// exists there.
     fn kind(&self, path: &Path) -> io::Result<FileKind>;
+    /// Holds the file or folder at a canonical path, so that what was checked is what is accessed. Returns `None` if a
+    /// part of the path is a link by now. A host that cannot hold files returns the path itself. Returns an error of
+    /// kind `NotFound` if nothing exists there.
+    fn hold(&self, canonical: &Path) -> io::Result<Option<Held>> {
+        Ok(Some(Held {
+            path: canonical.to_owned(),
+            _open: None,
+        }))
+    }
+    /// Returns true if the file at a path belongs to another user, who is not the administrator. Returns an error of kind
+    /// `NotFound` if nothing exists there.
+    fn is_of_another_user(&self, _path: &Path) -> io::Result<bool> {
+        Ok(false)
+    }
     /// Returns a number that changes when a file, or the list of entries of a folder, changes. It is derived from the
     /// modification time and the length where the host knows them, otherwise from the content.
     fn version(&self, path: &Path) -> io::Result<u64> {

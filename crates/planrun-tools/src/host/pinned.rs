@@ -94,6 +94,7 @@ impl Host for PinnedHost {
         fn remove_file(path: &Path) -> io::Result<()>;
         fn make_folder(path: &Path) -> io::Result<()>;
         fn make_private_folder(path: &Path) -> io::Result<()>;
+        fn is_of_another_user(path: &Path) -> io::Result<bool>;
         fn lock(path: &Path) -> io::Result<Option<File>>;
         fn try_lock(path: &Path) -> io::Result<Option<File>>;
     }

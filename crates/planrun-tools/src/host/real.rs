@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use planrun_lang::permission::PathResolver;
 use planrun_lang::source::MAX_FILE_BYTES;
 
-use super::{FileKind, Host};
+use super::{FileKind, Held, Host};
 
 /// The operating system itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,6 +62,38 @@ impl Host for RealHost {
         } else {
             FileKind::File
         })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn hold(&self, canonical: &Path) -> io::Result<Option<Held>> {
+        use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+        use rustix::io::Errno;
+        use std::os::fd::AsRawFd as _;
+        let (flags, resolve) = (OFlags::PATH | OFlags::CLOEXEC, ResolveFlags::NO_SYMLINKS);
+        let open = match openat2(CWD, canonical, flags, Mode::empty(), resolve) {
+            Ok(open) => File::from(open),
+            Err(Errno::LOOP) => return Ok(None),
+            // The system call does not exist, or is forbidden to this process.
+            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => {
+                let path = canonical.to_owned();
+                return Ok(Some(Held { path, _open: None }));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let through = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+        let path = if through.exists() {
+            through
+        } else {
+            canonical.to_owned()
+        };
+        let _open = Some(open);
+        Ok(Some(Held { path, _open }))
+    }
+
+    #[cfg(unix)]
+    fn is_of_another_user(&self, path: &Path) -> io::Result<bool> {
+        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(path)?);
+        Ok(owner != 0 && owner != rustix::process::geteuid().as_raw())
     }
 
     fn version(&self, path: &Path) -> io::Result<u64> {
@@ -282,6 +314,36 @@ mod tests {
             RealHost.write_file(&path, b"new").unwrap();
             assert_eq!(mode(&path), expected);
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_held_stays_the_same_and_links_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir_all(root.join("d")).unwrap();
+        fs::create_dir_all(root.join("outside")).unwrap();
+        fs::write(root.join("d/x"), "inside").unwrap();
+        fs::write(root.join("outside/x"), "outside").unwrap();
+        let file = RealHost.hold(&root.join("d/x")).unwrap().unwrap();
+        let within = RealHost.hold(&root.join("d")).unwrap().unwrap();
+        if file.path().starts_with(&root) {
+            return; // This system cannot hold files.
+        }
+        fs::rename(root.join("d"), root.join("moved")).unwrap();
+        std::os::unix::fs::symlink("outside", root.join("d")).unwrap();
+        assert_eq!(RealHost.read_file(file.path()).unwrap(), "inside");
+        assert_eq!(RealHost.list_folder(within.path()).unwrap().len(), 1);
+        RealHost
+            .write_file(&within.path().join("y"), b"new")
+            .unwrap();
+        assert_eq!(fs::read(root.join("moved/y")).unwrap(), b"new");
+        assert!(!root.join("outside/y").exists());
+        for path in ["d/x", "d"] {
+            assert!(RealHost.hold(&root.join(path)).unwrap().is_none(), "{path}");
+        }
+        let absent = RealHost.hold(&root.join("no")).unwrap_err();
+        assert_eq!(absent.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

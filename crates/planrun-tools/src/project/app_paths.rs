@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
+use planrun_lang::permission::too_large;
 use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::value::shortened;
 
 use super::{ProjectError, display_path};
 use crate::host::{FileKind, Host};
@@ -75,10 +77,13 @@ fn resolve(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, 
 
 /// Returns the files that a glob matches. `*` stays within one folder, `**` does not.
 fn matching(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, String> {
+    let invalid = |why: String| format!("`{}` is not a valid glob: {why}", shortened(written, 80));
+    if let Some(why) = too_large(written) {
+        return Err(invalid(why));
+    }
     let glob = GlobBuilder::new(written).literal_separator(true).build();
-    let glob = glob
-        .map_err(|problem| format!("`{written}` is not a valid glob: {}", problem.kind()))?
-        .compile_matcher();
+    let glob = glob.map_err(|problem| invalid(problem.kind().to_string()))?;
+    let glob = glob.compile_matcher();
     // Only paths below the prefix without wildcards can match.
     let fixed: PathBuf = Path::new(written)
         .iter()
@@ -195,5 +200,7 @@ mod tests {
             "there is no app file or folder `nothing`"
         );
         assert!(found("apps/{").is_err());
+        let deep = format!("{}a{}", "{".repeat(250), "}".repeat(250));
+        assert!(found(&deep).unwrap_err().contains("nested more than"));
     }
 }

@@ -46,6 +46,11 @@ impl Location {
         loop {
             let file = candidate.join(Self::FILE);
             if host.canonical(&file).is_ok() {
+                // Whoever can write in a folder above, such as `/tmp`, must not choose which programs are run.
+                let is_chosen = candidate == start || candidate.as_os_str().is_empty();
+                if !is_chosen && host.is_of_another_user(&file).unwrap_or(true) {
+                    return Err(foreign(&candidate, &file));
+                }
                 return Ok(Self {
                     folder: candidate,
                     file: Some(file),
@@ -69,6 +74,14 @@ impl Location {
             candidate = above(&candidate);
         }
     }
+}
+
+fn foreign(folder: &Path, file: &Path) -> ProjectError {
+    ProjectError(format!(
+        "{} belongs to another user and is not used; if it is the right one, use `--project {}`",
+        display_path(file),
+        display_path(folder)
+    ))
 }
 
 /// Returns the parent folder, as a relative path if the folder is relative.
@@ -105,6 +118,27 @@ mod tests {
         assert_eq!(found("d/x.plan").folder, root.join("d"));
         assert_eq!(found("no/such/x.plan").file, None);
         assert!(Location::of(&host, None, Some(&root.join("d"))).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_project_file_of_another_user_above_the_plan_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, below) = (folder.path(), folder.path().join("a"));
+        std::fs::create_dir_all(&below).unwrap();
+        let file = root.join("planrun.yaml");
+        std::fs::write(&file, "").unwrap();
+        let found = |folder| Location::of(&RealHost, Some(&below.join("x.plan")), folder);
+        assert_eq!(found(None).unwrap().folder, root);
+        // Only the administrator can give a file away.
+        if std::os::unix::fs::chown(&file, Some(65_534), None).is_err() {
+            return;
+        }
+        let error = found(None).unwrap_err().to_string();
+        let place = root.display();
+        assert!(error.starts_with(&format!("{place}/planrun.yaml belongs to another user")));
+        assert!(error.contains(&format!("`--project {place}`")), "{error}");
+        assert_eq!(found(Some(root)).unwrap().folder, root);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod locate;
 mod models;
 mod own_folder;
 mod programs;
+mod protected;
 mod servers;
 mod settings;
 mod source;
@@ -202,9 +203,10 @@ impl Project {
         match &self.settings.allow {
             Some(outer) => {
                 let outer = Permissions::new(outer, &self.root, host)?;
+                let outer = self.protecting(outer, host);
                 Ok(own.within(&outer.given_by(&Giver::Project)))
             }
-            None => Ok(own),
+            None => Ok(self.protecting(own, host)),
         }
     }
 

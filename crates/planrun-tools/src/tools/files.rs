@@ -11,7 +11,7 @@ use planrun_lang::types::{Effect, Field, Parameter, Rest, Signature, Type};
 use planrun_lang::value::Value;
 
 use super::{BoxFuture, Conversation, Described, Request, Transport, described};
-use crate::host::Host;
+use crate::host::{Held, Host};
 use crate::tools::{failed, invalid_arguments};
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 
@@ -134,15 +134,17 @@ impl FileAccess {
     /// Reads the text of a file. Fails with a denial, or the reason why the file cannot be read.
     pub fn read(&self, written: &str) -> Result<String, CallError> {
         let path = self.existing(written)?;
-        let text = self.host.read_bounded(&path, MAX_FILE_BYTES);
+        let held = self.held(&path, written)?;
+        let text = self.host.read_bounded(held.path(), MAX_FILE_BYTES);
         text.map_err(|problem| access_error(written, &problem))
     }
 
     fn list(&self, written: &str) -> Result<Value, CallError> {
         let path = self.existing(written)?;
+        let held = self.held(&path, written)?;
         let entries = self
             .host
-            .list_folder(&path)
+            .list_folder(held.path())
             .map_err(|problem| access_error(written, &problem))?;
         if entries.len() > MAX_ENTRIES {
             return Err(failed(
@@ -159,13 +161,31 @@ impl FileAccess {
 
     fn write(&self, written: &str, content: &str) -> Result<Value, CallError> {
         let path = self.writable(written)?;
+        let held = path.parent().map(|folder| self.held(folder, written));
+        let held = held.transpose()?;
+        // The file is replaced in the folder that was checked; if a link has its name now, the link is replaced.
+        let place = held
+            .as_ref()
+            .zip(path.file_name())
+            .map_or_else(|| path.clone(), |(folder, name)| folder.path().join(name));
         self.host
-            .write_file(&path, content.as_bytes())
+            .write_file(&place, content.as_bytes())
             .map_err(|problem| access_error(written, &problem))?;
         Ok(Value::object([(
             "bytes",
             Value::Int(i64::try_from(content.len()).unwrap_or(i64::MAX)),
         )]))
+    }
+
+    /// Holds what is at a canonical path that was checked. Fails with a denial if a link has taken its place.
+    fn held(&self, path: &Path, written: &str) -> Result<Held, CallError> {
+        let held = self.host.hold(path);
+        let held = held.map_err(|problem| access_error(written, &problem))?;
+        let replaced = || Denial {
+            message: format!("a link has taken the place of {written} while it was accessed"),
+            by: Vec::new(),
+        };
+        Ok(held.ok_or_else(replaced)?)
     }
 
     /// Returns the canonical path of a file that may be read. A path is denied whether it exists or not, so that

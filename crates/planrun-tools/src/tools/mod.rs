@@ -9,6 +9,7 @@ mod conversation;
 pub(crate) mod credential;
 mod files;
 pub mod http;
+mod json;
 pub mod mcp;
 pub mod openapi;
 pub mod pages;

@@ -4,7 +4,7 @@ use super::Subject;
 use super::subject::{allow, entry};
 use crate::diag::{Diagnostic, Edit, Severity, codes};
 use crate::lint::reach::{Access, Denial, Lists, Need, Open, Reach, leaves_root};
-use crate::permission::{self, Giver, OWN_FOLDER, Permissions, entry as entry_of, quoted, remedy};
+use crate::permission::{self, Giver, Permissions, entry as entry_of, quoted, remedy};
 use crate::source::Span;
 use crate::syntax::ast;
 
@@ -44,7 +44,8 @@ fn inspect(subject: &Subject<'_>, hidden: bool, found: &mut Vec<Diagnostic>) {
     if reach.needs.is_empty() && reach.open.is_empty() {
         return;
     }
-    let (forbidden, needs) = reach
+    let forbidden = |need: &Need| need.forbidden(project.allow, (project.root, project.paths));
+    let (never, needs) = reach
         .needs
         .iter()
         .filter(|need| match need.denial {
@@ -52,9 +53,12 @@ fn inspect(subject: &Subject<'_>, hidden: bool, found: &mut Vec<Diagnostic>) {
             Denial::Hidden => hidden,
             Denial::Expected => false,
         })
-        .partition::<Vec<_>, _>(|need| need.is_in_own_folder(project.root, project.paths));
-    let forbidden = forbidden.into_iter();
-    found.extend(forbidden.map(|need| unless_hidden(need, never_allowed(need))));
+        .partition::<Vec<_>, _>(|need| forbidden(need).is_some());
+    for need in never {
+        if let Some(why) = forbidden(need) {
+            found.push(unless_hidden(need, never_allowed(need, why)));
+        }
+    }
     if own.is_none() && project.allow.is_none() {
         return nothing_allowed(subject, &reach, &needs, found);
     }
@@ -69,16 +73,8 @@ fn inspect(subject: &Subject<'_>, hidden: bool, found: &mut Vec<Diagnostic>) {
             found.push(unless_hidden(need, finding));
         }
     }
-    for open in first_of_each(&reach) {
-        let closed = |grant: Option<&Permissions>| {
-            grant.is_some_and(|grant| grant.allows_none(open.access.name()))
-        };
-        found.extend(never_granted(
-            open,
-            closed(own.as_ref()),
-            closed(project.allow),
-        ));
-    }
+    let unknown = first_of_each(&reach);
+    found.extend(unknown.filter_map(|open| never_granted(open, own.as_ref(), project.allow)));
 }
 
 /// Returns the first place at which something unknown is accessed whose denial fails the plan, for each kind of access
@@ -94,8 +90,15 @@ fn first_of_each(reach: &Reach) -> impl Iterator<Item = &Open> {
 
 /// Reports a call that is denied whatever its target is: a list that would have to allow it is empty, that of the plan
 /// (`own`) or that of the project (`outer`).
-fn never_granted(open: &Open, own: bool, outer: bool) -> Option<Diagnostic> {
+fn never_granted(
+    open: &Open,
+    own: Option<&Permissions>,
+    outer: Option<&Permissions>,
+) -> Option<Diagnostic> {
     let setting = open.access.name();
+    let closed =
+        |grant: Option<&Permissions>| grant.is_some_and(|grant| grant.allows_none(setting));
+    let (own, outer) = (closed(own), closed(outer));
     let whose = match (own, outer) {
         (true, true) => "neither the plan nor the project has",
         (true, false) => "the plan's `allow` has no",
@@ -194,19 +197,17 @@ fn unless_hidden(need: &Need, finding: Diagnostic) -> Diagnostic {
     finding
 }
 
-/// Reports a file of planrun's own, which no permission gives access to.
-fn never_allowed(need: &Need) -> Diagnostic {
+/// Reports a file that no permission gives access to.
+fn never_allowed(need: &Need, why: &str) -> Diagnostic {
     let file = need.pattern();
     let file = match &need.within {
         Some(name) => format!("`{file}`, which `{name}` uses,"),
         None => format!("`{file}`"),
     };
-    let message =
-        format!("{file} is in `{OWN_FOLDER}`, planrun's own folder, which no plan may access");
     codes::safety::PERMISSION_MISSING
-        .at(need.span, message)
+        .at(need.span, format!("{file} {why}"))
         .note("denied.policy")
-        .help("use a file outside of this folder")
+        .help("use another file")
 }
 
 /// Reports what is not allowed: by the plan itself unless it is `own`, and by those outside of the plan that the denial

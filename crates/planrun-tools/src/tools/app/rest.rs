@@ -17,7 +17,7 @@ use crate::tools::http::parameter::Serialization;
 use crate::tools::http::{
     Content, HttpRequest, HttpResponse, failure, failure_detail, path, percent, value,
 };
-use crate::tools::{failed, invalid_result};
+use crate::tools::{failed, invalid_result, json};
 use planrun_lang::yaml::{Content as NodeContent, Entry, Node};
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
@@ -328,7 +328,7 @@ impl Rest {
         errors: &[Reason],
         now: i128,
     ) -> CallOutcome {
-        let json = serde_json::from_slice::<Json>(&response.body).ok();
+        let json = json::parse(&response.body).ok();
         let reason = self
             .error
             .as_ref()

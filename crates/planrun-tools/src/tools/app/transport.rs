@@ -21,7 +21,7 @@ use crate::tools::{
     BoxFuture, Conversation, Described, Identity, ProjectLimit, Request, Transport, described,
     failed,
 };
-use crate::tools::{invalid_arguments, invalid_result};
+use crate::tools::{invalid_arguments, invalid_result, json};
 
 /// The transport of one app tool.
 pub struct AppTransport {
@@ -171,7 +171,7 @@ fn address(written: &str) -> Result<Url, (ErrorClass, String)> {
 }
 
 fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> CallOutcome {
-    let body = serde_json::from_slice::<Json>(&response.body).unwrap_or_default();
+    let body = json::parse(&response.body).unwrap_or_default();
     let object = body.as_object();
     let success = object
         .and_then(|object| object.get("success"))

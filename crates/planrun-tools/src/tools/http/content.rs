@@ -5,7 +5,7 @@ use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::HttpResponse;
-use crate::tools::invalid_result;
+use crate::tools::{invalid_result, json};
 
 /// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +53,9 @@ pub fn value(response: &HttpResponse, expected: Option<Content>, path: &str) -> 
         Content::of(&media_type)
     };
     match content {
-        Content::Json => match serde_json::from_slice(&response.body) {
+        Content::Json => match json::parse(&response.body) {
             Ok(json) => Ok(Answer::Json(json)),
-            Err(problem) => {
-                let message = format!("{path} answered with invalid JSON: {problem}");
-                Err(invalid_result(message))
-            }
+            Err(problem) => Err(invalid_result(format!("{path} answered with {problem}"))),
         },
         Content::Text => Ok(Answer::Json(String::from_utf8_lossy(&response.body).into())),
         Content::Bytes | Content::Form | Content::Multipart => {

@@ -9,13 +9,13 @@ use planrun_lang::types::{Effect, Field, Parameter, Rest, Signature, Type};
 use planrun_lang::value::{Key, Map, Value};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
-use serde_json::Value as Json;
 
 use super::client::display_url;
 use super::{HttpClient, HttpRequest, HttpResponse, Limits, MAX_BODY_BYTES, failure};
 use crate::host::Host;
-use crate::tools::invalid_arguments;
+use crate::tools::json::{self, JsonFault};
 use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
+use crate::tools::{invalid_arguments, invalid_result};
 
 /// Maximum length of the body of a failed answer in the error message, in characters.
 const MAX_BODY_PREVIEW: usize = 200;
@@ -204,7 +204,8 @@ fn encode(body: &Value, headers: &mut HeaderMap) -> Vec<u8> {
 }
 
 fn answer(response: &HttpResponse, place: &str, now: i128) -> CallOutcome {
-    let body = decode(response);
+    let body = decode(response)
+        .map_err(|problem| invalid_result(format!("{place} answered with {problem}")))?;
     if let Some(error) = failure(
         response.status,
         &response.headers,
@@ -237,17 +238,21 @@ fn answer(response: &HttpResponse, place: &str, now: i128) -> CallOutcome {
 }
 
 /// Decodes JSON if the server declares it, otherwise text, otherwise bytes. An empty body is null.
-fn decode(response: &HttpResponse) -> Value {
+fn decode(response: &HttpResponse) -> Result<Value, JsonFault> {
     if response.body.is_empty() {
-        return Value::Null;
+        return Ok(Value::Null);
     }
     let media_type = response.media_type();
     let is_json = media_type == "application/json" || media_type.ends_with("+json");
-    if is_json && let Ok(json) = serde_json::from_slice::<Json>(&response.body) {
-        return Value::from_json(&json);
+    if is_json {
+        match json::parse(&response.body) {
+            Ok(json) => return Ok(Value::from_json(&json)),
+            Err(problem @ JsonFault::TooManyParts) => return Err(problem),
+            Err(JsonFault::Invalid(_)) => {}
+        }
     }
-    match std::str::from_utf8(&response.body) {
+    Ok(match std::str::from_utf8(&response.body) {
         Ok(text) => Value::from(text),
         Err(_) => Value::Bytes(response.body.as_slice().into()),
-    }
+    })
 }

@@ -14,6 +14,7 @@ use super::body::preferred;
 use super::document::At;
 use super::schema::{Bundle, Direction, Schemas, bytes};
 use crate::tools::http::{Content, HttpResponse, failure, failure_detail, value};
+use crate::tools::json;
 
 /// The answers that a document declares for an operation.
 #[derive(Clone, Debug, Default)]
@@ -243,7 +244,7 @@ impl Responses {
             let content = declared.and_then(|one| one.content.as_ref());
             return value(response, content.map(|(_, content, _)| *content), path);
         }
-        let mut json = serde_json::from_slice::<Json>(&response.body).unwrap_or_default();
+        let mut json = json::parse(&response.body).unwrap_or_default();
         let mut body = Cow::Borrowed(&response.body[..]);
         if let Some(received) = declared.and_then(|one| one.received.as_ref()) {
             let secrets = marked_paths(received, &Value::from_json(&json));

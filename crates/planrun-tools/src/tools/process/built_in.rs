@@ -1,7 +1,7 @@
 //! The tool `proc.run`: runs an allowed program without a shell, with bounded output, and stops it together with all
 //! its children.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::builtins::refused_argument;
@@ -13,7 +13,7 @@ use tokio::process::Command;
 
 use super::context::command;
 use super::run::{Bounds, Ended, run};
-use crate::host::Host;
+use crate::host::{FileKind, Host};
 use crate::tools::invalid_arguments;
 use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 
@@ -122,10 +122,23 @@ impl ProcessTool {
         };
         let program = ReachedProgram::of(&*self.host, &self.root, program);
         self.permissions.run(&program)?;
-        let mut command = command(program.path());
+        let sets_path = arguments.get("env").and_then(|env| env.get("PATH"));
+        let mut command = match sets_path.and_then(|_| self.found(program.path())) {
+            Some(file) => command(&file),
+            None => command(program.path()),
+        };
         command.args(rest).current_dir(self.folder(arguments)?);
         self.set_environment(&mut command, request)?;
         Ok(command)
+    }
+
+    /// Returns the file of a program in planrun's own search path, if the program is a word. The system would look in
+    /// the search path that the call sets for the program, where the word may mean another file than the allowed one.
+    fn found(&self, word: &Path) -> Option<PathBuf> {
+        let search = self.host.variable("PATH")?;
+        let is_word = word.components().count() == 1;
+        let mut files = std::env::split_paths(&search).map(|folder| folder.join(word));
+        files.find(|file| is_word && matches!(self.host.kind(file), Ok(FileKind::File)))
     }
 
     fn folder(&self, arguments: &Value) -> Result<PathBuf, CallError> {

@@ -17,7 +17,7 @@ use crate::tools::app::Reason;
 use crate::tools::{
     BoxFuture, Conversation, Described, Identity, Request, Transport, described, failed,
 };
-use crate::tools::{invalid_arguments, invalid_result};
+use crate::tools::{invalid_arguments, invalid_result, json};
 
 /// Maximum length of the program's output in an error message, in characters.
 const MAX_OUTPUT_IN_MESSAGE: usize = 400;
@@ -172,9 +172,9 @@ impl ProgramTool {
             invalid_result(message)
         };
         match self.output {
-            Output::Json => serde_json::from_slice(&ended.stdout)
+            Output::Json => json::parse(&ended.stdout)
                 .map(Answer::Json)
-                .map_err(|problem| misfit(&format!("invalid JSON: {problem}"))),
+                .map_err(|problem| misfit(&problem.to_string())),
             Output::Text => std::str::from_utf8(&ended.stdout)
                 .map(|text| Answer::Value(Value::from(text.trim_end_matches(['\n', '\r']))))
                 .map_err(|_| misfit("invalid UTF-8")),
