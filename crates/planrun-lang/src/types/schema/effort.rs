@@ -89,12 +89,14 @@ fn index<'s>(schema: &'s Json, named: &mut HashMap<String, &'s Json>) {
     }
 }
 
+/// The count of a schema, and whether the value ended before the schema did; `None` while it is being counted.
+type Counted = Option<(u64, bool)>;
+
 struct Count<'s> {
     document: &'s Json,
     named: HashMap<String, &'s Json>,
-    /// The counts of the targets of references at each depth, with what `is_cut` became; `None` while a target is being
-    /// counted.
-    done: RefCell<HashMap<(*const Json, usize), Option<(u64, bool)>>>,
+    /// The counts of the targets of references at each depth.
+    done: RefCell<HashMap<(*const Json, usize), Counted>>,
     /// Whether the value ended before the schema did.
     is_cut: core::cell::Cell<bool>,
 }
