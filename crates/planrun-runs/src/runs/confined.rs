@@ -24,12 +24,11 @@ impl Workspace {
                 .map_err(|error| Error::Invalid(error.to_string()))
         };
         // A project without `allow` allows a model nothing.
-        let mut limit = match self.limit.take() {
-            Some(limit) => limit,
-            None => {
-                let nothing = compiled(&Grant::default())?.given_by(&Giver::Project);
-                self.project.protecting(nothing, &*self.host)
-            }
+        let mut limit = if let Some(limit) = self.limit.take() {
+            limit
+        } else {
+            let nothing = compiled(&Grant::default())?.given_by(&Giver::Project);
+            self.project.protecting(nothing, &*self.host)
         };
         for confinement in &**within {
             let giver = match &confinement.agent_type {

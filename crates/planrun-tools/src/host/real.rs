@@ -86,8 +86,10 @@ impl Host for RealHost {
         } else {
             canonical.to_owned()
         };
-        let _open = Some(open);
-        Ok(Some(Held { path, _open }))
+        Ok(Some(Held {
+            path,
+            _open: Some(open),
+        }))
     }
 
     #[cfg(unix)]

@@ -2,6 +2,7 @@
 
 mod contract;
 mod dialect;
+mod effort;
 mod intersect;
 mod judge;
 mod kinds;

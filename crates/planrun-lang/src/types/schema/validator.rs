@@ -1,5 +1,6 @@
 //! Validates JSON against a JSON Schema, for constraints that types cannot express.
 
+use super::effort::Effort;
 use crate::value::{counted, shortened};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{PatternOptions, ValidationError};
@@ -13,6 +14,9 @@ const BACKTRACK_LIMIT: usize = 50_000;
 const PATTERN_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum length of a quote from a schema or an instance, in characters.
 pub(super) const QUOTED: usize = 80;
+
+const TOO_MUCH_WORK: &str =
+    "its references lead to the same schemas in too many ways to check a value against it";
 
 /// The values of `format` that are enforced for arguments.
 const ENFORCED: [&str; 11] = [
@@ -51,6 +55,7 @@ pub(super) fn is_enforced(format: &Json) -> bool {
 #[derive(Debug)]
 pub struct Validator {
     compiled: jsonschema::Validator,
+    effort: Effort,
 }
 
 /// The reason why a schema cannot be used.
@@ -121,6 +126,10 @@ impl Validator {
         documents: &[(String, Json)],
         options: jsonschema::ValidationOptions,
     ) -> Result<Self, SchemaError> {
+        let effort = Effort::of(schema);
+        if effort.is_excessive() {
+            return Err(SchemaError::new(&TOO_MUCH_WORK));
+        }
         let draft = jsonschema::Draft::default().detect(schema);
         let mut registry = jsonschema::Registry::new().draft(draft);
         for (address, document) in documents {
@@ -143,7 +152,7 @@ impl Validator {
         let compiled =
             compiled.or_else(|_| options.with_pattern_options(look_around).build(schema));
         compiled
-            .map(|compiled| Self { compiled })
+            .map(|compiled| Self { compiled, effort })
             .map_err(|error| schema_error(&error))
     }
 
@@ -158,6 +167,14 @@ impl Validator {
     pub fn violations(&self, instance: &Json) -> Vec<Violation> {
         if self.compiled.is_valid(instance) {
             return Vec::new();
+        }
+        // The branches of `allOf`, `anyOf` and `oneOf` collect all their errors before the first one is known.
+        if !self.effort.can_collect(instance) {
+            return vec![Violation {
+                pointer: String::new(),
+                keyword: String::new(),
+                message: "does not conform to the schema".to_owned(),
+            }];
         }
         self.compiled
             .iter_errors(instance)
@@ -341,6 +358,25 @@ mod tests {
             messages(&json!({"items": {"type": "string"}}), &json!(vec![1; 100])).len()
                 <= MAX_VIOLATIONS
         );
+    }
+
+    #[test]
+    fn a_short_schema_with_very_many_paths_takes_little_work() {
+        let of = |keyword: &str, length: usize| {
+            let mut schema = json!({ "properties": { "x": { "$ref": "#/$defs/d0" } } });
+            for at in 0..length {
+                let next = json!({ "$ref": format!("#/$defs/d{}", at + 1) });
+                schema["$defs"][format!("d{at}")] = json!({ keyword: vec![next; 8] });
+            }
+            schema["$defs"][format!("d{length}")] = json!({ "type": "string" });
+            schema
+        };
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            let several = messages(&of(keyword, 6), &json!({ "x": 1 }));
+            assert_eq!(several, ["does not conform to the schema"]);
+            let too_many = Validator::new(&of(keyword, 30)).unwrap_err().to_string();
+            assert!(too_many.contains("in too many ways"), "{too_many}");
+        }
     }
 
     #[test]
