@@ -90,11 +90,7 @@ fn check_statement(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
         ast::StatementKind::Ensure { condition, message } => {
             let code = checker.condition(condition);
             let what = "the message of `ensure`";
-            // It is only needed where the condition does not hold.
-            let refuted = checker.facts_of(condition, false);
-            let mark = checker.names.known.assume(refuted);
             let message = checker.conditionally(|checker| checker.text(message, what));
-            checker.names.known.forget(mark);
             checker.blocks.push(
                 span,
                 NodeKind::Ensure {
