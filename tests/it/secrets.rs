@@ -588,3 +588,18 @@ fn the_reason_why_an_effect_was_not_undone_shows_no_secret() {
     );
     clean_output("not undone", &output, &["hunter2-c0rrect"]);
 }
+
+#[test]
+fn json_in_place_of_a_file_of_inputs_is_not_repeated() {
+    let files = folder([(
+        "a.plan",
+        "plan a(pw: secret) -> int {\n    reply size(pw)\n}\n",
+    )]);
+    let given = r#" {"pw": "hunter2secret"}"#;
+    let output = planrun(["run", "a.plan", "--input", given]);
+    let output = output.within(files.path()).run();
+    assert_eq!((output.status, &*output.stdout), (2, ""), "{output:?}");
+    let told = "`--input` takes a file, not JSON";
+    assert!(output.stderr.contains(told), "{output:?}");
+    assert!(!output.stderr.contains("hunter2secret"), "{output:?}");
+}

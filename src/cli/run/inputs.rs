@@ -60,7 +60,20 @@ pub fn require_one_source(arguments: &RunArguments) -> Result<()> {
 /// Reads a JSON object of inputs.
 fn document(path: &Path) -> Result<Map<String, Json>> {
     let text = read_text(path, MAX_INPUT);
-    let text = text.map_err(|error| Failure::cannot_read(path, &error))?;
+    let text = text.map_err(|error| {
+        // The values may be secrets, so they are not repeated.
+        if path
+            .as_os_str()
+            .as_encoded_bytes()
+            .trim_ascii_start()
+            .starts_with(b"{")
+        {
+            let why =
+                "`--input` takes a file, not JSON; pass JSON on standard input with `--input -`";
+            return Failure::Usage(why.to_owned());
+        }
+        Failure::cannot_read(path, &error)
+    })?;
     let file = path.display();
     let json: Json = serde_json::from_str(&text)
         .map_err(|error| Failure::Usage(format!("`{file}` is not JSON: {error}")))?;
