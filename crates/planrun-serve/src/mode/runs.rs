@@ -80,10 +80,13 @@ impl PlanMode {
             runs => runs?,
         };
         for run in runs {
-            let recorded = self.planrun.recorded(&run.run)?;
+            // One run that cannot be read does not hide the others.
+            let Ok(recorded) = self.planrun.recorded(&run.run) else {
+                continue;
+            };
             if recorded.is_visible() {
                 let (id, status) = (&run.run, run.status());
-                let what = described(&recorded, &run.plan)?;
+                let what = described(&recorded, &run.plan);
                 let _ = writeln!(text, "{id} {status} {what}");
             }
         }
@@ -116,12 +119,13 @@ impl PlanMode {
 }
 
 /// Returns what a run does: the name of its plan, or its call with the arguments.
-fn described(recorded: &RecordedRun, plan: &str) -> Result<String, Error> {
+fn described(recorded: &RecordedRun, plan: &str) -> String {
     let call = tool_of_call(recorded.text()).filter(|_| recorded.file() == CALL);
-    let Some(tool) = call else {
-        return Ok(visible_line(plan).into_owned());
+    let call = call.and_then(|tool| Some((tool, recorded.redacted_inputs().ok()?)));
+    let Some((tool, arguments)) = call else {
+        return visible_line(plan).into_owned();
     };
-    let arguments = recorded.redacted_inputs()?.to_string();
+    let arguments = arguments.to_string();
     let arguments = visible_line(&arguments);
-    Ok(format!("{tool} {}", cut(&arguments, ARGUMENT_BYTES)))
+    format!("{tool} {}", cut(&arguments, ARGUMENT_BYTES))
 }

@@ -24,7 +24,6 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns true if this is the name of a macro over the elements of a list or a map.
-#[must_use]
 pub(super) fn is_macro(name: &str) -> bool {
     names().any(|known| known == name)
 }
@@ -96,8 +95,6 @@ struct Range {
     /// Type of the second of two variables.
     value: Type,
 }
-
-impl Checker<'_> {}
 
 /// Checks a macro over a value of the given type.
 ///
