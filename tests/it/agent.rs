@@ -432,6 +432,42 @@ fn a_plan_that_has_failed_is_corrected() {
     assert!(output.stderr.contains("tool.locked"), "{output:?}");
 }
 
+/// A correction that changes what an effect was called with is not run: the model is told to keep the step.
+#[test]
+fn a_correction_that_would_repeat_an_effect_goes_back_to_the_model() {
+    let first = "step a = desk.close(id: 1)\nstep bo = desk.find(customer: \"Bo\")\nreply a.at";
+    let changed = "step a = desk.close(id: 2)\nreply a.at";
+    let added = "step a = desk.close(id: 1)\nstep b = desk.close(id: 2)\nreply a.at + b.at";
+    let yes = [("yes or no", "y\n"); 2];
+    let with = |repairs: &str, texts: &[&str]| {
+        let setup = TestProject::saying(texts);
+        let arguments = ["agent", "Close them", "--repairs", repairs];
+        let seen = setup.0.program(&arguments).on_terminal(&yes)?;
+        Some((setup, seen))
+    };
+    let texts = [fenced(first), fenced(changed), fenced(added)];
+    let Some((setup, seen)) = with("2", &texts.each_ref().map(String::as_str)) else {
+        return;
+    };
+    assert_eq!(seen["status"], 0, "{seen}");
+    assert_eq!(setup.0.desk.calls(), ["close", "find", "close"]);
+    let requests = setup.requests();
+    let message = last_words(&requests[2]);
+    assert!(
+        message.contains("which stay made: a (desk.close). Keep these steps as they were"),
+        "{message}"
+    );
+
+    let (setup, seen) = with("1", &texts.each_ref().map(String::as_str)).unwrap();
+    assert_eq!(seen["status"], 1, "{seen}");
+    let output = seen["output"].as_str().unwrap();
+    assert!(
+        output.contains("cannot be run") && !output.contains("--yes"),
+        "{output}"
+    );
+    assert_eq!(setup.0.desk.calls(), ["close", "find"]);
+}
+
 /// Each of the most frequent mistakes of models is sent back as one diagnostic, unless its fix is certain.
 #[tokio::test]
 async fn every_mistake_of_models_ends_in_a_clean_plan() {

@@ -1,6 +1,7 @@
 //! Shared helpers: the built program, its mock, the folder of cases, temporary folders, blessed text.
 
 mod model_project;
+mod on_terminal;
 pub mod scripted_transport;
 
 use std::ffi::OsStr;

@@ -8,35 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::support::{Output, folder, has_python, planrun};
-
-/// Runs a program on a terminal of its own. Its first argument is the list of what is awaited and what is then typed;
-/// prints whether the terminal displayed what was typed, each time and at the end, and then all output.
-const TERMINAL: &str = r#"
-import json, os, pty, re, sys, termios, time
-steps, program = json.loads(sys.argv[1]), sys.argv[2:]
-child, terminal = pty.fork()
-if child == 0:
-    os.execv(program[0], program)
-output, seen, displays = b"", 0, []
-echo = lambda: bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
-while True:
-    try:
-        part = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not part:
-        break
-    output += part
-    while steps and (found := re.search(steps[0][0].encode(), output[seen:])):
-        seen += found.end()
-        time.sleep(0.3)
-        displays.append(echo())
-        os.write(terminal, steps.pop(0)[1].encode())
-displays.append(echo())
-status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-print(json.dumps({"status": status, "displays": displays, "output": output.decode()}))
-"#;
+use super::support::{Output, folder, planrun};
 
 const BANK: &str = r#"
 name: bank
@@ -88,19 +60,7 @@ fn on_terminal(
     steps: &[(&str, &str)],
     arguments: &[&str],
 ) -> Option<serde_json::Value> {
-    if !has_python("a terminal") {
-        return None;
-    }
-    let output = Command::new("python3")
-        .args(["-c", TERMINAL, &json!(steps).to_string()])
-        .arg(env!("CARGO_BIN_EXE_planrun"))
-        .args(arguments)
-        .current_dir(place.path())
-        .env("NO_COLOR", "1")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    Some(serde_json::from_slice(&output.stdout).unwrap())
+    planrun(arguments).within(place.path()).on_terminal(steps)
 }
 
 #[test]

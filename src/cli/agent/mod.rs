@@ -19,9 +19,9 @@ use planrun_models::client::{HttpModel, Models};
 use planrun_models::model::Part;
 use planrun_runs::driver::Answering;
 use planrun_runs::runs::{
-    Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace, new_run_id, real_host,
+    Error, Inputs, Planrun, Repeated, ResumeOptions, RunOptions, Workspace, new_run_id, real_host,
 };
-use planrun_serve::mode::{PlanMode, SaveError, run_options};
+use planrun_serve::mode::{PlanMode, SaveError, run_options, would_repeat};
 use planrun_serve::report;
 
 use crate::cli::arguments::{RunFormat, RunOutput, at_least_one};
@@ -173,7 +173,17 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
         }
         planner => planner?,
     };
-    let mut answer = wait(planner.plan(&request))?;
+    let answer = wait(planner.plan(&request))?;
+    carry_out(&mut planner, answer, arguments, terminal)
+}
+
+/// Runs the plan that the model has written. While it fails, the model corrects it.
+fn carry_out(
+    planner: &mut Planner<'_>,
+    mut answer: std::result::Result<Planned, Refusal>,
+    arguments: &Arguments,
+    terminal: Terminal,
+) -> Result<Exit> {
     let mut base = None;
     let mut repairs = arguments.repairs.unwrap_or(DEFAULT_REPAIRS);
     loop {
@@ -187,7 +197,19 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
         if arguments.dry_run {
             return preview(planner.planrun(), &plan, arguments, terminal);
         }
-        let outcome = drive(planner.planrun(), &plan, base.take(), arguments, terminal)?;
+        let outcome = match drive(planner.planrun(), &plan, base.clone(), arguments, terminal)? {
+            Attempt::Ended(outcome) => *outcome,
+            Attempt::Repeats { run, steps } if repairs == 0 => {
+                let refusal = Refusal::Unusable(would_repeat(&run, &steps));
+                return print_refusal(refusal, terminal);
+            }
+            Attempt::Repeats { run, steps } => {
+                repairs -= 1;
+                terminal.note("the plan would repeat effects; asking the model to correct it");
+                answer = wait(planner.keep_effects(&run, &steps))?;
+                continue;
+            }
+        };
         let has_failed = outcome.state == RunState::Failed && outcome.interruption.is_none();
         // A person who has refused a plan is not asked about another one, and no correction raises `--max-steps`.
         let is_final = outcome.error.as_ref().is_some_and(|error| {
@@ -370,6 +392,16 @@ fn preview(
     print_forecast(&forecast, output(arguments, terminal))
 }
 
+/// What has become of a plan.
+enum Attempt {
+    Ended(Box<Outcome>),
+    /// It was not started, since it would repeat effects of the run that it is based on.
+    Repeats {
+        run: String,
+        steps: Vec<Repeated>,
+    },
+}
+
 /// Runs a plan after the user has approved what it may do.
 fn drive(
     planrun: &Planrun,
@@ -377,7 +409,7 @@ fn drive(
     base: Option<String>,
     arguments: &Arguments,
     terminal: Terminal,
-) -> Result<Outcome> {
+) -> Result<Attempt> {
     let plan = &planned.plan;
     wait(plan.verify_contracts())??;
     let run = new_run_id(&**planrun.host());
@@ -400,10 +432,13 @@ fn drive(
         drive,
         ..run_options(planrun, plan, run, &inputs, base)?
     };
-    let run = planrun.start(plan, inputs, options)?;
+    let run = match planrun.start(plan, inputs, options) {
+        Err(Error::RepeatsEffects { run, steps }) => return Ok(Attempt::Repeats { run, steps }),
+        run => run?,
+    };
     let (driven, written) = drive_with_progress(run, cancel, output(arguments, terminal))?;
     written?;
-    Ok(driven.outcome)
+    Ok(Attempt::Ended(Box::new(driven.outcome)))
 }
 
 fn output(arguments: &Arguments, terminal: Terminal) -> OutputOptions<'static> {

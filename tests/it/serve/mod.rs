@@ -5,6 +5,7 @@ mod asking;
 mod changes;
 mod driving;
 mod ends;
+mod http;
 mod language;
 mod repairs;
 

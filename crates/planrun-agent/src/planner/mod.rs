@@ -16,8 +16,9 @@ use planrun_models::arguments::{ReadCall, calls};
 use planrun_models::model::{
     Message, Model, ModelError, Part, Request, StopReason, ToolCall, Turn, Usage, next,
 };
-use planrun_runs::runs::{Base, CheckedPlan, Draft, Error, Planrun, Workspace};
+use planrun_runs::runs::{Base, CheckedPlan, Draft, Error, Planrun, Repeated, Workspace};
 use planrun_serve::discovery::Index;
+use planrun_serve::mode::would_repeat;
 use planrun_serve::report;
 use planrun_tools::host::random_hex;
 
@@ -198,8 +199,22 @@ impl<'a> Planner<'a> {
     /// Makes a plan for the rest of a failed run, from the report of its failure. Completed steps are kept. Fails with
     /// the reason why there is no plan.
     pub async fn repair(&mut self, run: &str, report: &str) -> Result<Planned, Refusal> {
-        let text = prompt::after_failure(report);
-        self.request.messages.push(Message::User { text });
+        self.continue_from(run, prompt::after_failure(report)).await
+    }
+
+    /// Makes another plan for the rest of a failed run, since the last one would repeat these effects. Fails with the
+    /// reason why there is no plan.
+    pub async fn keep_effects(
+        &mut self,
+        run: &str,
+        steps: &[Repeated],
+    ) -> Result<Planned, Refusal> {
+        let text = prompt::would_repeat(&would_repeat(run, steps));
+        self.continue_from(run, text).await
+    }
+
+    async fn continue_from(&mut self, run: &str, message: String) -> Result<Planned, Refusal> {
+        self.push_user(message);
         let base = self.planrun.base(run).await?;
         self.write(Some(base)).await
     }

@@ -56,6 +56,11 @@ pub(super) fn after_failure(report: &str) -> String {
     )
 }
 
+/// Returns the message that a corrected plan was not run, because it would repeat effects.
+pub(super) fn would_repeat(why: &str) -> String {
+    format!("The plan was not run. {why} Answer with the whole plan.")
+}
+
 /// Returns the tools that a model can look up other tools with.
 pub(super) fn lookups() -> Vec<OfferedTool> {
     let known = definitions().into_iter();

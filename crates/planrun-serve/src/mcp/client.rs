@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use planrun_tools::host::runtime_now;
 use rmcp::RoleServer;
 use rmcp::model::{
-    CustomNotification, ElicitationCapability, ProgressNotificationParam, ProtocolVersion,
+    ClientResult, CustomNotification, ElicitRequest, ElicitationCapability,
+    ProgressNotificationParam, ProtocolVersion, ServerRequest,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{OriginatingRequestId, RequestContext};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -80,9 +81,17 @@ impl Client for McpClient {
             return AskOutcome::Nothing;
         };
         let (by_page, asked_at) = (matches!(channel, AskChannel::Page(_)), runtime_now());
-        match self.context.peer.create_elicitation(request).await {
-            Ok(answer) => outcome_of(question, by_page, answer, asked_at.elapsed()),
-            Err(_) => AskOutcome::Nothing,
+        let mut request = ElicitRequest::new(request);
+        // Over HTTP, a question about a call belongs into the stream of that call. It is asked by a task of its own, so
+        // that the library does not know the call.
+        let call = OriginatingRequestId(self.context.id.clone());
+        request.extensions.insert(call);
+        let request = ServerRequest::ElicitRequest(request);
+        match self.context.peer.send_request(request).await {
+            Ok(ClientResult::ElicitResult(answer)) => {
+                outcome_of(question, by_page, answer, asked_at.elapsed())
+            }
+            Ok(_) | Err(_) => AskOutcome::Nothing,
         }
     }
 

@@ -23,8 +23,12 @@ use crate::mode::PlanMode;
 const PATH: &str = "/mcp";
 /// Maximum size of a request, in bytes.
 const MAX_REQUEST: usize = 4 * 1024 * 1024;
-/// How long open requests may still be answered after the server was cancelled.
+/// How long calls may still be answered after the server was cancelled.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// How long streams may take to end after that.
+const LAST_STREAMS: Duration = Duration::from_secs(1);
+/// The scheme of the header with the token, and the space behind it. Its case does not matter.
+const BEARER: &str = "bearer ";
 
 /// A listening server.
 pub struct HttpServer {
@@ -33,6 +37,8 @@ pub struct HttpServer {
     routes: Router,
     mode: Arc<PlanMode>,
     cancel: CancellationToken,
+    /// Ends the streams of the protocol.
+    streams: CancellationToken,
 }
 
 /// Why a server cannot listen.
@@ -58,7 +64,7 @@ impl HttpServer {
         let unusable = |error| HttpServerError::Unusable(address, error);
         let listener = TcpListener::bind(address).await.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
-        let cancel = server.closed.clone();
+        let (cancel, streams) = (server.closed.clone(), CancellationToken::new());
         let port = address.port();
         let names = ["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{port}"));
         let config = StreamableHttpServerConfig::default()
@@ -66,12 +72,12 @@ impl HttpServer {
             .with_allowed_origins(names.map(|name| format!("http://{name}")))
             .enforce_origin_validation()
             .with_max_request_body_bytes(MAX_REQUEST)
-            .with_cancellation_token(cancel.clone());
+            .with_cancellation_token(streams.clone());
         let mode = server.mode.clone();
         let sessions = Arc::new(LocalSessionManager::default());
         let service =
             StreamableHttpService::new(move || Ok(server.for_connection()), sessions, config);
-        let token: Arc<str> = format!("Bearer {token}").into();
+        let token: Arc<str> = token.into();
         let routes = Router::new()
             .route_service(PATH, service)
             .layer(from_fn_with_state(token, authorized));
@@ -81,6 +87,7 @@ impl HttpServer {
             routes,
             mode,
             cancel,
+            streams,
         })
     }
 
@@ -97,16 +104,19 @@ impl HttpServer {
     /// Serves until it is cancelled. Calls then stop waiting for their runs, and the runs are suspended. Returns an
     /// error if the listener fails.
     pub async fn serve(self) -> std::io::Result<()> {
-        let ended = self.cancel.clone();
+        let cancel = self.cancel.clone();
         let serving = axum::serve(self.listener, self.routes)
             .with_graceful_shutdown(self.cancel.cancelled_owned());
         let served = tokio::select! {
             served = serving.into_future() => served,
             () = async {
-                ended.cancelled().await;
+                cancel.cancelled().await;
                 sleep(LAST_ANSWERS).await;
+                self.streams.cancel();
+                sleep(LAST_STREAMS).await;
             } => Ok(()),
         };
+        self.streams.cancel();
         self.mode.close().await;
         served
     }
@@ -116,7 +126,10 @@ impl HttpServer {
 async fn authorized(State(token): State<Arc<str>>, request: Request, next: Next) -> Response {
     let given = request.headers().get(AUTHORIZATION);
     let given = given.map(HeaderValue::as_bytes).unwrap_or_default();
-    if is_same(given, token.as_bytes()) {
+    let token_of = |(scheme, given): (&[u8], &[u8])| {
+        scheme.eq_ignore_ascii_case(BEARER.as_bytes()) && is_same(given, token.as_bytes())
+    };
+    if given.split_at_checked(BEARER.len()).is_some_and(token_of) {
         next.run(request).await
     } else {
         (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer")]).into_response()

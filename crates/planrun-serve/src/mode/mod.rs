@@ -35,7 +35,7 @@ pub use definitions::{Definition, Hints, INSTRUCTIONS, definitions};
 use self::driving::DrivenRuns;
 pub use self::listing::Listing;
 pub use self::questions::AskedQuestion;
-pub use self::reply::Reply;
+pub use self::reply::{Reply, would_repeat};
 pub use self::save::SaveError;
 use crate::asking::{AskOutcome, Client, PendingQuestion};
 use crate::blocking::blocking;

@@ -1,5 +1,8 @@
 //! The reply to a call.
 
+use std::fmt::Write as _;
+
+use planrun_core::run::RepeatReason;
 use planrun_lang::diag::render::visible_line;
 use planrun_runs::runs::{Error, Repeated};
 use serde_json::Value as Json;
@@ -41,9 +44,35 @@ impl Reply {
     }
 }
 
-fn listed(steps: &[Repeated]) -> String {
-    let steps: Vec<String> = steps.iter().map(Repeated::to_string).collect();
-    steps.join(", ")
+/// Tells a model why its plan would repeat effects of the run that it is based on, and how to avoid it.
+pub fn would_repeat(run: &str, steps: &[Repeated]) -> String {
+    let (changed, below): (Vec<_>, Vec<_>) = steps
+        .iter()
+        .partition(|step| step.reason == RepeatReason::Definition);
+    let mut text = String::new();
+    if !changed.is_empty() {
+        let _ = write!(
+            text,
+            "The plan changes steps whose effects {run} has made, and which stay made: {}. Keep these steps as they \
+             were, and write another call as a new step under another name.",
+            listed(&changed)
+        );
+    }
+    if !below.is_empty() {
+        let between = if text.is_empty() { "" } else { " " };
+        let _ = write!(
+            text,
+            "{between}Effects of {run} would be repeated, because of what has changed above them or of what has become of \
+             them: {}. Keep the steps above them as they were.",
+            listed(&below)
+        );
+    }
+    text
+}
+
+fn listed(steps: &[&Repeated]) -> String {
+    let steps: Vec<String> = steps.iter().map(ToString::to_string).collect();
+    visible_line(&steps.join(", ")).into_owned()
 }
 
 impl From<Error> for Reply {
@@ -51,11 +80,9 @@ impl From<Error> for Reply {
         Self::Failed(match error {
             Error::Findings(reports) => findings(NOTHING_CALLED, &reports),
             Error::Obstacles(report) => findings(NOTHING_CALLED, std::slice::from_ref(&*report)),
-            Error::RepeatsEffects { run, steps } => format!(
-                "Nothing was called. Steps above those that you have changed read something else now, so effects of {run} \
-                 would be repeated: {}. Keep these steps as they were.",
-                visible_line(&listed(&steps))
-            ),
+            Error::RepeatsEffects { run, steps } => {
+                format!("Nothing was called. {}", would_repeat(&run, &steps))
+            }
             other => format!("Nothing was called: {other}"),
         })
     }
