@@ -88,7 +88,11 @@ fn values_for(phrase: &Phrase) -> String {
             .iter()
             .any(|test| right.contains(test)),
         "x?: string",
-        "x: string",
+        of(
+            phrase.right.contains("x.format("),
+            "x: timestamp",
+            "x: string",
+        ),
     );
     let ab = of(number, "int", "string");
     let a = of(right.starts_with("a ?"), "bool", ab);
@@ -104,6 +108,8 @@ fn values_for(phrase: &Phrase) -> String {
 fn body_for(phrase: &Phrase) -> &'static str {
     if phrase.right.contains("flatten") {
         "[x]"
+    } else if phrase.right.contains("sum(") {
+        "x"
     } else {
         "x != \"\""
     }
@@ -157,7 +163,7 @@ fn c11_what_is_told_instead_is_sound() {
 fn sound(right: &str) -> String {
     right
         .replace("ns.tool(…)", "kit.find(q: s)")
-        .replace("ask agent(", "ask kit(")
+        .replace("ask desk(", "ask kit(")
         .replace("ns.other(…)", "kit.find(q: value)")
         .replace("{ … ", "{ ")
         .replace("{ … }", "{}")

@@ -14,6 +14,12 @@ use crate::source::Span;
 use crate::syntax::{ast, canonical_name};
 use crate::types::{Effect, Parameter, Signature, Type};
 
+/// Words that authors write after `ask` for a model.
+const MODEL_WORDS: [&str; 6] = ["agent", "ai", "assistant", "gpt", "llm", "model"];
+/// How to name the agent of an `ask`.
+const ASKED: &str = "an `ask` names a namespace, whose tools the model may call: `ask desk(\"…\") -> T`; a model without \
+                     tools is asked with `infer(\"…\") -> T`";
+
 /// A call as written: `namespace.tool(arguments)`, or `plan(arguments)` for a plan of the file.
 pub(super) struct Written<'a> {
     pub namespace: Option<(&'a str, Span)>,
@@ -129,7 +135,13 @@ pub(super) fn find_agent<'s>(checker: &mut PlanChecker<'s>, agent: &ast::Name) -
     let name = if checker.names.is_namespace(&agent.text) {
         &*agent.text
     } else {
-        report_unknown_namespace(checker, &agent.text, agent.span, "ask")?
+        let before = checker.diagnostics.len();
+        let meant = report_unknown_namespace(checker, &agent.text, agent.span, "ask");
+        if MODEL_WORDS.contains(&&*agent.text) {
+            let found = checker.diagnostics.iter_mut().skip(before);
+            found.for_each(|found| found.help = Some(ASKED.to_owned()));
+        }
+        meant?
     };
     checker.used.insert(name.into());
     match checker.callees().offer(name)? {

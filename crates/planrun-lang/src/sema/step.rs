@@ -8,7 +8,7 @@ use super::auxiliary::{check_undo_call, close_undo, open_undo, push_undo_step, r
 use super::block::check_statements;
 use super::blocks::BlockKind;
 use super::body::{CheckedBody, close_body};
-use super::call::check_call_step;
+use super::call::{check_call_step, is_call};
 use super::checker::PlanChecker;
 use super::clause::{
     Subject, after_steps, check_applicable, check_bounds, check_clause, check_until,
@@ -20,7 +20,7 @@ use super::scope::NameKind;
 use super::step_path::refuse_same_paths;
 use super::waiting::{check_ask, check_infer, check_input, check_wait};
 use super::widened::widened;
-use crate::diag::{Edit, codes};
+use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
@@ -181,9 +181,33 @@ fn note_call(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody
     }
 }
 
+/// Changes the fix for a call inside the value of a step: once the call is a step of its own, the rest is a `let`.
+fn let_the_rest(found: &mut Diagnostic, step: &ast::Step) {
+    if *found.code != codes::names::CALL_IN_EXPRESSION {
+        return;
+    }
+    if !step.clauses.is_empty() {
+        found.fix = None;
+    }
+    let edits = found.fix.as_mut().map(|fix| &mut fix.edits);
+    if let Some(first) = edits.and_then(|edits| edits.first_mut()) {
+        let start = first.span.start as usize;
+        first.span = Span::new(start, start + "step".len());
+        first.text.push_str("let");
+    }
+}
+
 fn check_step_body(checker: &mut PlanChecker<'_>, step: &ast::Step) -> CheckedBody {
     match &step.body {
-        ast::StepBody::Call(call) => check_call_step(checker, call),
+        ast::StepBody::Call(call) => {
+            let before = checker.diagnostics.len();
+            let body = check_call_step(checker, call);
+            if !is_call(checker, call) {
+                let found = checker.diagnostics.iter_mut().skip(before);
+                found.for_each(|found| let_the_rest(found, step));
+            }
+            body
+        }
         ast::StepBody::Do(block) => check_do(checker, block),
         ast::StepBody::Each { .. } => check_each(checker, &step.body),
         ast::StepBody::Repeat {

@@ -8,6 +8,8 @@ codes! {
     warning CONSTANT_CONDITION = "constant-condition";
     error CONSTANT_FAILURE = "constant-failure";
     warning SAME_OPERANDS = "same-operands";
+    warning STATIC_KEY = "static-key";
+    warning FORMAT_WITHOUT_CLAUSE = "format-without-clause";
     error UNBOUNDED_LOOP = "unbounded-loop";
     error SET_IN_EACH = "set-in-each";
     error DEPENDENCY_CYCLE = "dependency-cycle";

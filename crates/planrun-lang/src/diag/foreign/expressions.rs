@@ -5,6 +5,8 @@ use super::{Certainty, Phrase};
 const ASCII: &str = "it changes only the letters a to z";
 const LISTS: &str = "lists cannot be changed, so this makes a new one";
 const TIME: &str = "read the time in a step, so that a resumed run sees the same value: `step now = sys.now()`, then `now`";
+const SHIFTS: &str = "add a duration: `t + 3d`; a number of days that is computed is `t + n * 1d`";
+const LENGTHS: &str = "divide the duration by a unit: `d / 1d` is the number of days";
 const CHANCE: &str = "get a random value in a step, so that a resumed run sees the same value: `step id = sys.uuid()`, then `id`";
 const PRINT: &str =
     "a plan cannot print: return the result with `reply`; `planrun run` shows every step";
@@ -114,6 +116,15 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
     Certain("xs.sortBy(x, e)"):
         "xs.sort_by(x, e)", "xs.sorted(x, e)", "xs.sort(x, e)", "xs.order_by(x, e)",
         "xs.orderBy(x, e)";
+    Near("xs.filter(x, e).first()", "it is null if there is none"):
+        "xs.find(x, e)", "xs.findFirst(x, e)", "xs.first(x, e)", "xs.detect(x, e)";
+    Certain("size(xs.filter(x, e))"): "xs.count(x, e)";
+    Certain("sum(xs)"): "xs.sum()", "xs.total()";
+    Certain("sum(xs.map(x, e))"): "xs.sum(x, e)", "xs.sumBy(x, e)", "xs.sumOf(x, e)";
+    Near("xs.sortBy(x, e).last()", "it is null for an empty list"):
+        "xs.maxBy(x, e)", "xs.max_by(x, e)", "xs.max(x, e)";
+    Near("xs.sortBy(x, e).first()", "it is null for an empty list"):
+        "xs.minBy(x, e)", "xs.min_by(x, e)", "xs.min(x, e)";
     Certain("xs.distinct()"): "xs.unique()", "xs.uniq()", "unique(xs)";
     Certain("xs.sort()"): "sorted(xs)", "xs.sorted()";
     Certain("xs.reverse()"): "reversed(xs)", "xs.reversed()";
@@ -177,6 +188,15 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
     Advice("", TIME):
         "now()", "today()", "Date()", "Date.now()", "datetime.now()", "datetime.utcnow()",
         "time.time()", "time.now()";
+    Advice("", SHIFTS):
+        "x.addDays(n)", "x.addHours(n)", "x.addMinutes(n)", "x.plusDays(n)", "x.plusHours(n)", "x.add(n)", "x.minusDays(n)",
+        "x.subtract(n)";
+    Advice("", LENGTHS):
+        "x.days", "x.hours", "x.minutes", "x.total_seconds()", "x.toDays()", "x.toHours()", "x.toMinutes()";
+    Advice("x.format(\"%Y-%m-%d\")", "the pattern has the clauses of `strftime`"):
+        "x.date()", "x.toDateString()";
+    Near("string(x)", "it is the time in UTC, as in `2026-03-02T09:00:00Z`"): "x.toISOString()", "x.isoformat()";
+    Certain("x.format(s)"): "x.strftime(s)";
     Advice("", CHANCE): "uuid()", "uuid4()", "uuid.uuid4()", "crypto.randomUUID()";
     Advice("", PRINT):
         "print(x)", "println(x)", "echo(x)", "log(x)", "console.log(x)", "logger.info(x)";
@@ -186,7 +206,7 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
         "fetch(x)";
     Advice("", "read a file in a step: `step text = fs.read(path: \"…\")`, with `use fs` at the top of the file"):
         "open(x)";
-    Advice("", "ask an agent with `step x = ask agent(\"…\") -> T`, or a person with `step x = input \"…\" -> { field: T }`"):
+    Advice("", "ask a model that may call the tools of `desk` with `step x = ask desk(\"…\") -> T`, or a person with `step x = input \"…\" -> { field: T }`"):
         "ask(x)";
     Advice("", "ask a person with `step x = input \"…\" -> { field: T }`"): "input(x)";
     Advice("", "name parameters and steps directly"): "this", "self";

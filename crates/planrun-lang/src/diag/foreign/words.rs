@@ -66,7 +66,7 @@ pub static STATEMENTS: &[Phrase] = phrases! {
         "on plan is completed { … }", "whenever plan is completed { … }";
     Advice("step form = input \"…\" -> { yes: bool }", "to ask before a call, add the clause `confirm \"…\"` to it"):
         "approve s", "prompt s";
-    Advice("step answer = ask agent(\"…\") -> string"): "ask agent(\"…\")";
+    Advice("step answer = ask desk(\"…\") -> string", "`desk` is a namespace, whose tools the model may call; without tools, write `infer(\"…\") -> string`"): "ask agent(\"…\")";
     Advice("step answer = infer(\"…\") -> string"): "infer(\"…\")";
     Advice("", BLOCKS): "begin", "end", "endif", "fi", "done";
     Advice("", NAMESPACES): "import kit", "from kit", "include kit";

@@ -60,6 +60,7 @@ pub(super) fn form(name: &str, arguments: usize) -> Option<Form> {
 /// meant to be.
 pub(super) fn report_map_with_position(
     checker: &mut Checker<'_>,
+    range: &Type,
     name: &ast::Name,
     arguments: &[ast::Argument],
 ) -> Option<Vec<ast::Argument>> {
@@ -71,11 +72,13 @@ pub(super) fn report_map_with_position(
         _ => None,
     };
     let (first, second) = (variable(element)?, variable(position)?);
-    let unknown = checker.env.local(&second).is_none()
-        && matches!(checker.env.scope.lookup(&second), Lookup::Missing)
-        && first != second;
-    if &*name.text != "map" || !unknown {
+    if &*name.text != "map" || first == second || !is_unknown(checker, &second) {
         return None;
+    }
+    // Of a map, the first variable is the key, as in `transformList`.
+    if range.members().iter().all(is_keyed) {
+        checker.report(report::map_with_value(name, position, &second));
+        return Some(arguments.to_vec());
     }
     checker.report(report::map_with_position(
         name,
@@ -84,6 +87,39 @@ pub(super) fn report_map_with_position(
         [&first, &second],
     ));
     Some(vec![position.clone(), element.clone(), body.clone()])
+}
+
+fn is_keyed(ty: &Type) -> bool {
+    matches!(ty, Type::Map(_) | Type::Object(_))
+}
+
+/// Returns true if nothing has this name here.
+pub(super) fn is_unknown(checker: &Checker<'_>, name: &Arc<str>) -> bool {
+    checker.env.local(name).is_none() && matches!(checker.env.scope.lookup(name), Lookup::Missing)
+}
+
+/// Reports an entry of `transformMapEntry` whose key is the same for every element.
+fn report_static_key(
+    checker: &mut Checker<'_>,
+    form: &Form,
+    variables: &[Arc<str>],
+    body: &ast::Expr,
+) {
+    let ast::ExprKind::Object(entries) = &body.kind else {
+        return;
+    };
+    // A condition may leave a single element.
+    if form.kind != MacroKind::TransformMapEntry || form.condition {
+        return;
+    }
+    let keys = entries.iter().filter_map(|entry| match &entry.key {
+        ast::EntryKey::Name(key) => Some(key),
+        ast::EntryKey::Expr(_) => None,
+    });
+    for key in keys {
+        let is_variable = variables.contains(&key.text);
+        checker.report(report::static_key(key, is_variable));
+    }
 }
 
 /// Types of the variables of a macro.
@@ -135,6 +171,7 @@ pub(super) fn check_comprehension(
         checker.env.locals.truncate(outer);
         return Err("a macro has a body");
     };
+    report_static_key(checker, form, &variables, &last.value);
     let body = checker.lazily(|checker| checker.expression(&last.value));
     let ty = macro_type(
         checker,

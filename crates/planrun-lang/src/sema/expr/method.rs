@@ -3,7 +3,7 @@
 use super::call::{check_arguments, constant_pattern, result_type};
 use super::expect::{check_expected, require_fit};
 use super::foreign::{Root, find_foreign, note_argument_reads};
-use super::macros::check_comprehension;
+use super::macros::{check_comprehension, is_unknown};
 use super::walk::Walk;
 use super::{Checker, Expectation, LinkOp, Node, Op, Typed, construct, macros, report};
 use crate::builtins::{self, Form, Function};
@@ -28,13 +28,8 @@ pub(super) fn check_method_link(
     let Some(function) = builtins::method(&name.text) else {
         return report_no_method(checker, walk, name, arguments, span);
     };
-    if function.name == "format"
-        && let Some(finding) = unknown_clause(checker, walk, arguments)
-    {
-        check_arguments(checker, arguments);
-        checker.report(finding);
-        walk.ty = Type::Invalid;
-        return LinkOp::Fail("no such clause".into());
+    if let Some(link) = check_before_arguments(checker, walk, function, name, arguments, span) {
+        return link;
     }
     let typed = check_method_arguments(checker, function, &walk.ty, arguments);
     // The receiver takes part in the overload resolution, but its node is the value before the link.
@@ -76,6 +71,55 @@ pub(super) fn check_method_link(
     }
 }
 
+/// Reports calls whose arguments cannot be checked: a macro of another language with the name of a method, and a pattern
+/// that cannot be used.
+fn check_before_arguments(
+    checker: &mut Checker<'_>,
+    walk: &mut Walk,
+    function: &Function,
+    name: &ast::Name,
+    arguments: &[ast::Argument],
+    span: Span,
+) -> Option<LinkOp> {
+    if function.name == "format" {
+        return check_pattern(checker, walk, arguments);
+    }
+    if binds_a_variable(checker, arguments) {
+        return foreign_method(checker, walk, name, arguments, span);
+    }
+    None
+}
+
+/// Reports a known pattern of `format` with a clause that does not exist, after which the call cannot be checked, or
+/// without any.
+fn check_pattern(
+    checker: &mut Checker<'_>,
+    walk: &mut Walk,
+    arguments: &[ast::Argument],
+) -> Option<LinkOp> {
+    if let Some(finding) = unknown_clause(checker, walk, arguments) {
+        check_arguments(checker, arguments);
+        checker.report(finding);
+        walk.ty = Type::Invalid;
+        return Some(LinkOp::Fail("no such clause".into()));
+    }
+    if let Some(finding) = without_clause(&walk.ty, arguments) {
+        checker.report(finding);
+    }
+    None
+}
+
+/// Returns true for `(x, e)` with a name that does not exist here: the arguments of a macro.
+fn binds_a_variable(checker: &Checker<'_>, arguments: &[ast::Argument]) -> bool {
+    let [variable, _] = arguments else {
+        return false;
+    };
+    match &variable.value.kind {
+        ast::ExprKind::Name(name) => is_unknown(checker, name),
+        _ => false,
+    }
+}
+
 /// Checks a macro; `None` if the name with this number of arguments is none.
 fn check_macro_link(
     checker: &mut Checker<'_>,
@@ -83,7 +127,7 @@ fn check_macro_link(
     name: &ast::Name,
     arguments: &[ast::Argument],
 ) -> Option<LinkOp> {
-    let numbered = macros::report_map_with_position(checker, name, arguments);
+    let numbered = macros::report_map_with_position(checker, &walk.ty, name, arguments);
     let arguments = numbered.as_deref().unwrap_or(arguments);
     let form = match numbered {
         Some(_) => macros::form("transformList", arguments.len()),
@@ -139,6 +183,17 @@ fn unknown_clause(
     };
     let timestamp = walk.ty == Type::Timestamp;
     Some(report::unknown_clause(written, timestamp, place))
+}
+
+/// Returns the diagnostic for a known pattern of a timestamp that contains nothing of the timestamp.
+fn without_clause(receiver: &Type, arguments: &[ast::Argument]) -> Option<Diagnostic> {
+    let (Type::Timestamp, [first, ..]) = (receiver, arguments) else {
+        return None;
+    };
+    let ast::ExprKind::Literal(ast::Literal::String(pattern)) = &first.value.kind else {
+        return None;
+    };
+    (!pattern.contains('%')).then(|| report::without_clause(pattern, first.value.span))
 }
 
 /// Checks the arguments of a method; the values of `pattern.format([…])` also against the clauses that they are for.

@@ -5,8 +5,8 @@ use super::expected::Expected;
 use super::foreign_statements::{arms, heads, parameters, parts, step_words};
 use super::foreign_tests::test_line;
 use super::foreign_values::{
-    dollar, double_braces, format_string, lambda, negative_subject, optional_index, position,
-    slice, spread,
+    digits, dollar, double_braces, format_string, lambda, list_in_parentheses, negative_subject,
+    optional_index, position, slice, spread,
 };
 use super::hint::{Hint, note_of, replace};
 use crate::diag::Diagnostic;
@@ -17,7 +17,7 @@ use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
 /// Returns a diagnostic if the text at the position where parsing failed is the syntax of another language.
 pub(super) fn foreign_syntax(context: &Context<'_>) -> Option<Diagnostic> {
-    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 29] = [
+    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 31] = [
         semicolon,
         comment,
         doubled,
@@ -26,6 +26,8 @@ pub(super) fn foreign_syntax(context: &Context<'_>) -> Option<Diagnostic> {
         colon,
         clause,
         position,
+        list_in_parentheses,
+        digits,
         lambda,
         format_string,
         spread,
@@ -335,6 +337,18 @@ fn written_type(context: &Context<'_>) -> Option<Hint> {
             replace(close.span(), "[]"),
         ];
         return Some(hint.certainly(edits));
+    }
+    let typed = match context.before_text(2) {
+        ":" | "->" | "|" | "<" => !context.is_value(),
+        "=" => context.first_text() == "type",
+        _ => false,
+    };
+    if found == "." && typed && Context::is_word(context.before(1)) {
+        return Some(Hint::new(
+            context.before(1)?.span().to(context.found_span()),
+            "types of another file cannot be named",
+            "declare the type in this file, or write it out: `{ field: string }`",
+        ));
     }
     if found == "[" && context.first_text() != "task" && context.expects(&Expected::Type) {
         return Some(Hint::new(

@@ -119,6 +119,10 @@ pub(super) fn arms(context: &Context<'_>) -> Option<Hint> {
         );
         return Some(hint.certainly(vec![replace(span, "")]));
     }
+    if found == "{" && context.expects_mark("=>") {
+        let help = "write the value after `=>`: `recover transient => null`";
+        return Some(Hint::new(span, "`recover` has no `=>`", help));
+    }
     let replaced = context.found().is_none() && context.expects_mark("=>");
     replaced.then(|| {
         let help = "write `recover => …` for every error, or `recover transient => …` for some";
@@ -309,6 +313,18 @@ pub(super) fn parts(context: &Context<'_>) -> Option<Hint> {
             Hint::new(span, "error classes are separated by commas", "write `,`")
                 .certainly(vec![replace(span, ",")])
         }
+        (_, "in") if context.around().0 == Around::Braces && context.expects_mark("}") => {
+            Hint::new(
+                span,
+                "only the fields of an `input` have options after `in`",
+                "write the values as a type: `a: \"x\" | \"y\"`",
+            )
+        }
+        _ if before == "by" && context.before_text(2) == "confirm" => Hint::new(
+            context.before(2)?.span(),
+            "`confirm` needs a question",
+            "write it before `by`: `confirm \"…\" by …`",
+        ),
         (_, "}") if context.opener() == "undo" => Hint::new(
             span,
             "several steps must be in a `do`",

@@ -4,7 +4,7 @@ use super::context::{Around, Context};
 use super::hint::{Hint, note_of, replace};
 use crate::diag::{Edit, foreign};
 use crate::source::Span;
-use crate::syntax::scan::TokenKind;
+use crate::syntax::scan::{Bracket, TokenKind};
 
 /// `x => e`, `(x) => e`, `x -> e` and `lambda x: e` where a macro takes `x, e`.
 pub(super) fn lambda(context: &Context<'_>) -> Option<Hint> {
@@ -242,4 +242,44 @@ pub(super) fn double_braces(context: &Context<'_>) -> Option<Hint> {
         Hint::new(open, "values are not written between `{{` and `}}`", help)
             .certainly(vec![replace(open, ""), replace(close, "")]),
     )
+}
+
+/// `x in ("a", "b")`
+pub(super) fn list_in_parentheses(context: &Context<'_>) -> Option<Hint> {
+    if context.found_text() != "," || context.opener() != "in" {
+        return None;
+    }
+    let tokens = context.all();
+    let before = tokens.partition_point(|token| token.start < context.found_span().start);
+    let open = tokens
+        .get(..before)?
+        .array_windows()
+        .rposition(|[word, open]| context.slice(*word) == "in" && context.slice(*open) == "(")?
+        + 1;
+    let mut depth = 0_usize;
+    let close = tokens.get(open..)?.iter().find(|token| {
+        match token.kind.bracket() {
+            Bracket::Opens => depth += 1,
+            Bracket::Closes => depth = depth.saturating_sub(1),
+            Bracket::Neither => {}
+        }
+        depth == 0
+    })?;
+    let edits = vec![
+        replace(tokens.get(open)?.span(), "["),
+        replace(close.span(), "]"),
+    ];
+    let span = tokens.get(open)?.span();
+    let hint = Hint::new(span, "a list is written in brackets", "write `[…]`");
+    Some(hint.certainly(edits))
+}
+
+/// `"${x:.2f}"`
+pub(super) fn digits(context: &Context<'_>) -> Option<Hint> {
+    let is_format = context.found_text() == ":" && context.around().0 == Around::Interpolation;
+    let help = "format the number first: `\"${\"%.2f\".format([x])}\"`, where `x` is a double";
+    is_format.then(|| {
+        let message = "an interpolated value has no format";
+        Hint::new(context.found_span(), message, help)
+    })
 }

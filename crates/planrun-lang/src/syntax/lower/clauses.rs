@@ -1,7 +1,7 @@
 //! Lowers the clauses of steps and the attributes of other statements, and reports repeated ones.
 
 use super::expressions::{lower_entries, next_expression};
-use super::statements::next_block;
+use super::statements::{block_without_do, next_block};
 use super::steps::{lower_arm_body, lower_ask};
 use super::type_expressions::next_type;
 use super::{Children, DamageKind, Lowering, Node, missing, name};
@@ -135,7 +135,10 @@ fn lower_recover(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> ClauseKind {
 fn lower_undo(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> Undo {
     match parts.take(Rule::do_body) {
         Some(node) => Undo::Do(next_block(cx, &mut Children::of(node), Place::Value)),
-        None => Undo::Call(next_expression(cx, &mut parts)),
+        None => match block_without_do(cx, &mut parts) {
+            Some(block) => Undo::Do(block),
+            None => Undo::Call(next_expression(cx, &mut parts)),
+        },
     }
 }
 

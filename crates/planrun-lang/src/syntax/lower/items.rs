@@ -2,6 +2,7 @@
 
 use super::expressions::lower_plain_text;
 use super::statements::next_block;
+use super::strays::leading_bar;
 use super::test_items::lower_test_item;
 use super::type_expressions::{lower_parameters, next_type, optional_type};
 use super::{Children, DamageKind, Lowering, Node, name};
@@ -25,6 +26,9 @@ pub(super) fn lower_item(cx: &mut Lowering<'_>, node: Node<'_>) -> Option<Item> 
         Rule::type_item => {
             let mut parts = Children::of(node);
             let name = name(parts.take(Rule::name));
+            if let Some(bar) = parts.take(Rule::stray_bar) {
+                leading_bar(cx, cx.span(&bar));
+            }
             ItemKind::Type(TypeItem {
                 name,
                 definition: next_type(cx, &mut parts),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::clauses::{Attributes, lower_clauses, lower_object, read_attributes};
 use super::expressions::{lower_plain_text, next_expression};
 use super::steps::{lower_damaged_step, lower_step};
-use super::strays::optional_message;
+use super::strays::{missing_do, optional_message};
 use super::type_expressions::{lower_object_type, optional_type};
 use super::{Children, DamageKind, Lowering, Node, name};
 use crate::diag::misspelt;
@@ -30,6 +30,16 @@ pub(super) fn next_block(cx: &mut Lowering<'_>, items: &mut Children<'_>, place:
         lower_statement(cx, node, place, &mut statements);
     }
     Block { span, statements }
+}
+
+/// Lowers statements in braces that lack their `do`, or the `=> do` of a handler, and reports what is missing.
+pub(super) fn block_without_do(cx: &mut Lowering<'_>, parts: &mut Children<'_>) -> Option<Block> {
+    let (node, missing) = match parts.take(Rule::stray_do) {
+        Some(node) => (node, "do"),
+        None => (parts.take(Rule::stray_handler)?, "=> do"),
+    };
+    missing_do(cx, cx.span(&node), missing);
+    Some(next_block(cx, &mut Children::of(node), Place::Value))
 }
 
 pub(super) fn lower_statement(

@@ -3,7 +3,7 @@
 use super::clauses::{Attributes, add_clause, lower_clauses, read_attributes};
 use super::expressions::{SeenNames, lower_arguments, next_expression};
 use super::patterns::next_pattern;
-use super::statements::{damaged_head, next_block};
+use super::statements::{block_without_do, damaged_head, next_block};
 use super::strays::{block_in_arm, optional_field, optional_message, with_clauses};
 use super::type_expressions::next_type;
 use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name};
@@ -236,6 +236,9 @@ fn is_block(rule: Rule) -> bool {
 pub(super) fn lower_arm_body(cx: &mut Lowering<'_>, parts: &mut Children<'_>) -> ArmBody {
     if let Some(node) = parts.take(Rule::do_body) {
         return ArmBody::Do(next_block(cx, &mut Children::of(node), Place::Value));
+    }
+    if let Some(block) = block_without_do(cx, parts) {
+        return ArmBody::Do(block);
     }
     if let Some(node) = parts.take(Rule::ask_body) {
         return ArmBody::Ask(lower_ask(cx, Children::of(node)));

@@ -80,6 +80,23 @@ pub(super) fn block_in_arm(
     ArmBody::Do(step.block)
 }
 
+/// Reports what is missing before statements in braces: `do`, or `=> do`.
+pub(super) fn missing_do(cx: &mut Lowering<'_>, block: Span, missing: &str) {
+    let brace = Span::new(block.start as usize, block.start as usize + 1);
+    cx.report(
+        codes::UNEXPECTED_TOKEN
+            .at(
+                brace,
+                format!("`{missing}` is missing before these statements"),
+            )
+            .help(format!("write `{missing} {{ … }}`"))
+            .fix_all(
+                format!("write `{missing}`"),
+                vec![Edit::new(block.before(), format!("{missing} "))],
+            ),
+    );
+}
+
 /// Reports the clauses of an arm, and lowers its body with those that hold for a step in a block, too.
 pub(super) fn with_clauses(
     cx: &mut Lowering<'_>,
@@ -286,4 +303,14 @@ fn is_nullable(ty: &TypeExpr) -> bool {
         | TypeExprKind::Result(_)
         | TypeExprKind::Error => false,
     }
+}
+
+/// Reports a bar before the first type of a union.
+pub(super) fn leading_bar(cx: &mut Lowering<'_>, bar: Span) {
+    cx.report(
+        codes::UNEXPECTED_TOKEN
+            .at(bar, "a union begins with its first type, without `|`")
+            .help("remove the first `|`")
+            .fix_all("remove it", vec![Edit::removal(bar)]),
+    );
 }

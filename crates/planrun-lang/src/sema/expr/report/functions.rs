@@ -248,6 +248,53 @@ pub(in crate::sema::expr) fn map_with_position(
         .unsafe_fix("write `transformList`", edits)
 }
 
+/// Creates the diagnostic for `m.map(k, v, …)` of a map: `map` has only the variable for the key.
+pub(in crate::sema::expr) fn map_with_value(
+    name: &ast::Name,
+    value: &ast::Argument,
+    variable: &str,
+) -> Diagnostic {
+    let message = format!(
+        "there is no value named `{variable}` here, and `map` has only a variable for the key"
+    );
+    names::UNKNOWN_NAME
+        .at(value.span, message)
+        .note("not known here")
+        .help("write `transformList` for a list, and `transformMap` for a map with the same keys")
+        .unsafe_fix(
+            "write `transformList`",
+            vec![Edit::new(name.span, "transformList")],
+        )
+}
+
+/// Creates the diagnostic for an entry of `transformMapEntry` with a constant key.
+pub(in crate::sema::expr) fn static_key(key: &ast::Name, is_variable: bool) -> Diagnostic {
+    let text = &key.text;
+    let message = format!("every element has the key \"{text}\", which fails for two elements");
+    let found = order::STATIC_KEY.at(key.span, message).note("not computed");
+    if is_variable {
+        let computed = format!("({text})");
+        found
+            .help(format!("write `{computed}` for a key that is computed"))
+            .unsafe_fix(
+                format!("write `{computed}`"),
+                vec![Edit::new(key.span, computed)],
+            )
+    } else {
+        found.help("write `(…)` for a key that is computed, as in `{ (x.key): x.value }`")
+    }
+}
+
+/// Creates the diagnostic for a pattern of a timestamp without a clause.
+pub(in crate::sema::expr) fn without_clause(pattern: &str, place: Span) -> Diagnostic {
+    order::FORMAT_WITHOUT_CLAUSE
+        .at(place, format!("this is always \"{pattern}\""))
+        .note("no clause")
+        .help(
+            "the clauses are those of `strftime`, such as `%Y-%m-%d` for the day and `%H:%M` for the time",
+        )
+}
+
 /// Creates the diagnostic for a clause of `format` that does not exist. `place` is the clause itself, or its text.
 pub(in crate::sema::expr) fn unknown_clause(
     clause: &str,

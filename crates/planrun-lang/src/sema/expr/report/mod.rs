@@ -12,9 +12,9 @@ pub(super) use absence::{
 };
 pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
 pub(super) use functions::{
-    as_function, bind_arguments, has_takes_a_field, joined_tool, map_with_position, named_argument,
-    no_overload, on_time, unknown_clause, unknown_function, unknown_method, valueless,
-    variable_expected, winner_of_no_race,
+    as_function, bind_arguments, has_takes_a_field, joined_tool, map_with_position, map_with_value,
+    named_argument, no_overload, on_time, static_key, unknown_clause, unknown_function,
+    unknown_method, valueless, variable_expected, winner_of_no_race, without_clause,
 };
 pub(super) use names::{
     call_in_expression, foreign_root, hides, is_null, later, misplaced_signal, names_of_fixes,

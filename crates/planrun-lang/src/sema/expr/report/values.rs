@@ -60,16 +60,33 @@ pub(in crate::sema::expr) fn wrong_type(
     if mismatch.absent() && lacks_elements(actual, &expected.without_null()) {
         return absent_elements(diagnostic, span, combine::is_simple(node));
     }
-    let convertible = matches!(
+    with_conversion(diagnostic, actual, &expected.without_null(), span)
+}
+
+/// Adds the function that converts a value to the expected type, if there is one.
+fn with_conversion(
+    diagnostic: Diagnostic,
+    actual: &Type,
+    expected: &Type,
+    span: Span,
+) -> Diagnostic {
+    match (
         super::super::literal::widened(actual),
-        Type::Int | Type::Uint | Type::Double | Type::Bool
-    );
-    if *expected == Type::String && convertible {
-        return diagnostic
+        expected,
+    ) {
+        (Type::Int | Type::Uint | Type::Double | Type::Bool, Type::String) => diagnostic
             .help("convert it to a string with `string(…)`")
-            .unsafe_fix("convert it to a string", wrapped(span, "string(", ")"));
+            .unsafe_fix("convert it to a string", wrapped(span, "string(", ")")),
+        (Type::Timestamp, Type::String) => diagnostic
+            .help(
+                "convert it with `string(…)`, which gives `2026-03-02T09:00:00Z`, or with `.format(\"%Y-%m-%d\")`",
+            )
+            .unsafe_fix("convert it to a string", wrapped(span, "string(", ")")),
+        (Type::Double, Type::Int) => diagnostic
+            .help("round it: `int(math.round(…))`, `int(math.floor(…))` or `int(math.ceil(…))`")
+            .unsafe_fix("round it", wrapped(span, "int(math.round(", "))")),
+        _ => diagnostic,
     }
-    diagnostic
 }
 
 /// Returns the function that makes a timestamp or a duration of a text; `None` for other values and types.
@@ -466,7 +483,7 @@ pub(in crate::sema::expr) fn not_an_entry(ty: &Type, span: Span) -> Diagnostic {
         )
         .note("not a map")
         .expected("a map", ty)
-        .help("write a map with one key: `xs.transformMapEntry(i, x, { x.name: x })`")
+        .help("write a map with one key: `xs.transformMapEntry(i, x, { (x.name): x })`")
 }
 
 pub(in crate::sema::expr) fn wrong_key(actual: &Type, expected: &Type, span: Span) -> Diagnostic {
