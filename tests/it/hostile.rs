@@ -306,6 +306,20 @@ fn f16_a_pipe_is_no_file_to_read() {
 }
 
 #[test]
+fn a_path_with_a_slash_at_its_end_is_no_file_to_write() {
+    let place = folder([("data/a", "")]);
+    for path in ["data/new/", "data/new/."] {
+        let plan = format!(
+            "use fs\nplan p() {{\n    allow {{ write: [\"data/**\"] }}\n    step w = fs.write(path: \"{path}\", content: \"x\")\n    \
+             reply w\n}}\n"
+        );
+        let (stdout, stderr) = replied(place.path(), &plan);
+        assert!(stderr.contains("names a folder"), "{stdout} {stderr}");
+        assert!(!place.path().join("data/new").exists());
+    }
+}
+
+#[test]
 fn f20_names_are_held_to_what_they_resolve_to() {
     let server = Listener::start();
     let port = server.port;

@@ -198,10 +198,11 @@ fn a_token_that_has_run_out_or_is_refused_is_renewed() {
 }
 
 #[test]
-fn an_authorization_server_that_answers_for_another_one_is_refused() {
+fn an_authorization_server_that_answers_for_another_one_or_has_no_page_is_refused() {
     for (mode, message) in [
         ("other-answer", "the answer is from https://evil.example"),
         ("other-metadata", "issuer"),
+        ("script", "not a web address"),
     ] {
         let Some(server) = Guarded::new() else { return };
         server.touch(mode);

@@ -280,6 +280,11 @@ impl Screen {
     }
 
     fn handle(&self, event: Event<'_>) {
+        if let Event::Asked(question) = event {
+            let text = format!("a call waits for an answer: {question}\n");
+            self.terminal.eprint(&visible_text(&text));
+            return;
+        }
         if !self.is_live {
             return;
         }
@@ -303,6 +308,7 @@ impl Screen {
                 let text = format!("sub-agent {id} '{name}' ({kind}) is {status}");
                 self.terminal.note(&visible_text(&text));
             }
+            Event::Asked(_) => {}
         }
         painted.paint(self.terminal);
     }

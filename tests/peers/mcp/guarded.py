@@ -50,7 +50,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif path.startswith("/.well-known/oauth-authorization-server/"):
             issuer = f"{AWAY if on('away') else BASE}/{path.rsplit('/', 1)[1]}"
             token = f"{AWAY}/as/token" if on("away-token") else f"{issuer}/token"
-            self.give(200, {"issuer": EVIL if on("other-metadata") else issuer, "authorization_endpoint": f"{issuer}/authorize",
+            self.give(200, {"issuer": EVIL if on("other-metadata") else issuer, "authorization_endpoint": "javascript:alert(1)//" if on("script") else f"{issuer}/authorize",
                             "token_endpoint": token, "registration_endpoint": f"{issuer}/register",
                             "code_challenge_methods_supported": ["S256"], "response_types_supported": ["code"]})
         elif path.endswith("/authorize"):

@@ -43,10 +43,15 @@ pub const TASK_FINISH: &str = "task_finish";
 pub const SKILL: &str = "skill";
 pub const OWN_TOOLS: [&str; 3] = [DISPATCH, TASK_FINISH, SKILL];
 
+/// Receives a question, with the command that answers it.
+pub type ReportQuestion = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// The tools that one agent can call.
 pub struct Toolbox {
     mode: Arc<PlanMode>,
     asker: Option<Arc<dyn Asker>>,
+    /// Reports a question that somebody else has to answer while a call waits for it.
+    report_question: ReportQuestion,
     files: Arc<FileAccess>,
     /// The credentials of the project.
     secrets: Redactor,
@@ -74,10 +79,20 @@ impl Toolbox {
         Ok(Self {
             mode,
             asker,
+            report_question: Arc::new(|_| {}),
             files,
             secrets: workspace.catalog(None).secrets(),
             offer,
         })
+    }
+
+    /// Sets what is done with questions in the middle of a call if there is no asker.
+    #[must_use]
+    pub fn reporting_questions(self, report_question: ReportQuestion) -> Self {
+        Self {
+            report_question,
+            ..self
+        }
     }
 
     /// Returns the files that the calls can access.

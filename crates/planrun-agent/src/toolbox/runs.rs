@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun_core::journal::StepError;
+use planrun_core::journal::{Event, EventKind, StepError, Waiting};
 use planrun_core::run::Outcome;
 use planrun_lang::call::sensitive_arguments;
 use planrun_lang::diag::render::{command, visible_line};
@@ -13,7 +13,7 @@ use planrun_lang::secrets::redact_paths;
 use planrun_lang::sema::inputs_of_call;
 use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
-use planrun_runs::driver::{Answering, Silence};
+use planrun_runs::driver::Answering;
 use planrun_runs::runs::{CheckedPlan, Error, InputReader, Inputs, ResumeOptions, Run};
 use planrun_serve::asking::PendingQuestion;
 use planrun_serve::mode::{Reply, run_options};
@@ -55,13 +55,17 @@ impl Called {
         }
     }
 
-    /// The question with the command that answers it.
     fn waits(question: &PendingQuestion) -> Self {
         Self::Waits {
             run: question.run.clone(),
-            question: format!("{}\n{}", question.command(), question.text),
+            question: question_text(question),
         }
     }
+}
+
+/// Returns a question with the command that answers it.
+fn question_text(question: &PendingQuestion) -> String {
+    format!("{}\n{}", question.command(), question.text)
 }
 
 impl Toolbox {
@@ -146,7 +150,17 @@ impl Toolbox {
 
     async fn drive(&self, run: Run, shape: &Shape<'_>, cancel: &CancellationToken) -> Called {
         let id = run.id().to_owned();
-        match run.drive(&mut Silence).await {
+        // A call that waits for an answer does not end the run.
+        let mut report = |event: &Event| {
+            if let EventKind::StepAsks { path, question } = &event.kind
+                && question.kind == Waiting::Peer
+                && self.asker.is_none()
+            {
+                let asked = PendingQuestion::new(&id, &question.path(path), question.clone());
+                (self.report_question)(&question_text(&asked));
+            }
+        };
+        match run.drive(&mut report).await {
             Ok(driven) => called(&driven.outcome, shape, cancel),
             Err(error) => Called::Failed(format!("run {id}: {error}")),
         }

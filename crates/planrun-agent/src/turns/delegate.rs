@@ -237,7 +237,7 @@ impl Agent {
             sessions: None,
             // The parts and calls of a sub-agent are not displayed; the status of its sub-agents is.
             watch: Arc::new(move |event| {
-                if let Event::SubAgent(_) = event {
+                if let Event::SubAgent(_) | Event::Asked(_) = event {
                     watch(event);
                 }
             }),

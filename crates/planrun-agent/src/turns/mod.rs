@@ -53,6 +53,8 @@ pub enum Event<'a> {
     },
     /// A sub-agent has started or ended.
     SubAgent(&'a AgentInfo),
+    /// A call waits for the answer to this question, which nobody is asked here.
+    Asked(&'a str),
 }
 
 /// The options of a loop.
@@ -163,7 +165,9 @@ impl Agent {
                 agent_type: Some(setup.agent_type.name.to_string()),
             }]);
         }
-        let toolbox = Toolbox::new(&planrun, setup.asker.clone(), request)?;
+        let watch = setup.watch.clone();
+        let toolbox = Toolbox::new(&planrun, setup.asker.clone(), request)?
+            .reporting_questions(Arc::new(move |question| watch(Event::Asked(question))));
         let project = &toolbox.files().root;
         let has_parent = position.len() > FIRST.len();
         let rules = Rules::of(&**planrun.host(), project, &setup.agent_type, has_parent);

@@ -49,7 +49,11 @@ fn choose<'a>(
         .into_iter()
         .filter_map(|candidate| {
             let lower = candidate.to_lowercase();
-            let distance = strsim::osa_distance(&lower_word, &lower);
+            // Names whose lengths differ by more than the limit are further apart, and long ones take long to compare.
+            let distance = match letters.abs_diff(lower.chars().count()) {
+                difference if difference > limit => difference,
+                _ => strsim::osa_distance(&lower_word, &lower),
+            };
             let contained = parts
                 && lower_word.len() >= 3
                 && lower.len() >= 3

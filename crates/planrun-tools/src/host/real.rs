@@ -196,11 +196,18 @@ enum Access {
     Private,
 }
 
+/// Maximum length, in bytes, of a name that the name of its temporary file contains. File systems allow 255.
+const MAX_NAME: usize = 200;
+
 fn replace(path: &Path, content: &[u8], access: Access, suffix: u64) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let mut temporary = std::ffi::OsString::from(".");
-    temporary.push(name);
-    temporary.push(format!(".{suffix:016x}.new"));
+    // A name may already have the maximum length.
+    if name.len() <= MAX_NAME {
+        temporary.push(name);
+        temporary.push(".");
+    }
+    temporary.push(format!("{suffix:016x}.new"));
     let new = path.with_file_name(temporary);
     let result = fill(&new, path, content, access);
     if result.is_err() {
@@ -244,6 +251,16 @@ fn create(path: &Path, private: bool) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_with_the_longest_name_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("n".repeat(255));
+        RealHost.write_file(&path, b"one").unwrap();
+        RealHost.write_file(&path, b"two").unwrap();
+        assert_eq!(RealHost.read_file(&path).unwrap(), "two");
+        assert_eq!(RealHost.list_folder(folder.path()).unwrap(), [path]);
+    }
 
     #[test]
     fn a_file_is_replaced_as_a_whole_and_leaves_nothing_beside_it() {

@@ -211,6 +211,9 @@ impl FileAccess {
     /// if it does not exist yet. Fails with a denial.
     pub fn writable(&self, written: &str) -> Result<PathBuf, CallError> {
         let local = local_path(written).ok_or_else(|| elsewhere(written))?;
+        if local.ends_with('/') || local.ends_with("/.") {
+            return Err(invalid_arguments(format!("{written} names a folder")));
+        }
         let path = reached_file(&*self.host, &self.root, written, true);
         let path = path
             .ok_or_else(|| invalid_arguments(format!("{written} is not a file on this machine")))?;

@@ -153,3 +153,47 @@ async fn s4_23_a_session_goes_on_in_another_process_and_calls_of_a_killed_one_ar
         "{text}"
     );
 }
+
+/// The call goes on when somebody has answered elsewhere.
+#[tokio::test]
+async fn a_question_in_the_middle_of_a_call_is_reported_where_nobody_is_there() {
+    let turns = "- { calls: [{ id: a, name: desk_ask, arguments: { id: 7 } }] }\n- { text: ok }";
+    let mut bench = Bench::new(turns).await;
+    let planrun = bench.setup.planrun.clone();
+    let reported: Arc<Mutex<Vec<String>>> = Arc::default();
+    let asked = reported.clone();
+    bench.setup.watch = Arc::new(move |event| {
+        let Event::Asked(question) = event else {
+            return;
+        };
+        asked.lock().push(question.to_owned());
+        let planrun = planrun.clone();
+        std::thread::spawn(move || {
+            let runs = planrun.list(&RunFilter::default()).unwrap();
+            let run = runs[0].run.clone();
+            let answer = SubmittedAnswer {
+                path: "result.asked".into(),
+                value: json!({ "room": "five" }),
+                by: None,
+                note: None,
+            };
+            planrun.answer(Addressee::Run(&run), &[answer]).unwrap();
+        });
+    });
+    let mut session = Session::new("s");
+    let outcome = bench.resume(&mut session, Some("Ask")).await;
+    let Ended::Waits { run, .. } = &outcome.ended else {
+        panic!("{outcome:?}")
+    };
+    bench.approve(run);
+    let outcome = bench.resume(&mut session, None).await;
+    assert_eq!(outcome.ended, done("ok"));
+    let reported = reported.lock().clone();
+    let [question] = &reported[..] else {
+        panic!("{reported:?}")
+    };
+    assert!(
+        question.contains("Which room?") && question.contains("planrun runs answer "),
+        "{question}"
+    );
+}

@@ -24,11 +24,11 @@ use planrun_models::client::Models;
 use planrun_models::double::{DoubleOptions, ModelDouble, Script};
 use planrun_models::model::{ErrorKind, Message, StopReason};
 use planrun_runs::driver::Asker;
-use planrun_runs::runs::{Addressee, Planrun};
+use planrun_runs::runs::{Addressee, Planrun, RunFilter};
 use planrun_tools::host::{Host, MemoryHost, RealHost, VirtualHost};
 use planrun_tools::project::{AgentTypes, Location, Project};
 use planrun_tools::tools::{
-    BoxFuture, Conversation, Described, Request, Tool, Transport, described,
+    AskReply, BoxFuture, Conversation, Described, Question, Request, Tool, Transport, described,
 };
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -46,6 +46,7 @@ tool desk.meet(who: string) -> string read
 tool desk.close(id: int) -> string effect
 tool desk.enter(key: secret, door: int) -> string effect
 tool desk.note(text: string, id: int) -> string effect
+tool desk.ask(id: int) -> string effect
 ";
 
 /// A tool that records its calls.
@@ -64,6 +65,19 @@ impl Transport for RecordingTool {
         let arguments = request.arguments.to_json();
         self.calls.lock().push(format!("{name} {arguments}"));
         let meeting = self.meeting.clone();
+        if &*name == "ask" {
+            return Conversation::with_events(|mut events| async move {
+                let schema = json!({
+                    "type": "object", "properties": { "room": { "type": "string" } },
+                    "required": ["room"],
+                });
+                let question = Question::new("Which room?".to_owned(), schema).unwrap();
+                match events.ask(question).await {
+                    AskReply::Given(content) => Ok(Answer::Json(content["room"].clone())),
+                    AskReply::Declined | AskReply::Unanswered => Ok(Answer::Json(Json::Null)),
+                }
+            });
+        }
         Conversation::from_future(async move {
             let answer = match &*name {
                 "find" => json!([1, 2]),

@@ -56,8 +56,8 @@ impl Login {
         };
         let challenge = tokio::time::timeout(CHALLENGE_TIMEOUT, remote.challenge()).await;
         let challenge = challenge.map_err(|_| "its server does not answer".to_owned())??;
-        let found = Discovered::of(url, challenge.as_deref(), limit).await;
-        let mut found = registrable(found, oauth, limit)?;
+        let found = Discovered::of(url, challenge.as_deref(), limit);
+        let mut found = registrable(found.await, oauth, limit)?;
         let mut file = TokenFile::new(host, url, &found.issuer)?;
         let scopes = scopes(&found, oauth, further, &file).await?;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
@@ -85,8 +85,8 @@ impl Login {
         let path = file.path().to_owned();
         manager.set_credential_store(file);
         let address = manager.get_authorization_url(&scopes).await;
-        let address =
-            address.map_err(|error| format!("{issuer} cannot be used: {}", why(&error)))?;
+        let address = address.map_err(|error| why(&error)).and_then(web_address);
+        let address = address.map_err(|why| format!("{issuer} cannot be used: {why}"))?;
         let redirect = Url::parse(&redirect).map_err(|problem| problem.to_string())?;
         Ok(Self {
             manager: found.manager,
@@ -208,6 +208,17 @@ fn registrable(
         endpoint_permitted(endpoint, limit).map_err(Refusal::into_reason)?;
     }
     Ok(found)
+}
+
+/// Refuses the address of a login page that is not one for a browser. It is untrusted text.
+fn web_address(address: String) -> Result<String, String> {
+    let page = Url::parse(&address).ok();
+    if page.is_some_and(|page| matches!(page.scheme(), "https" | "http")) {
+        return Ok(address);
+    }
+    Err(format!(
+        "the address of its login page is {address}, which is not a web address"
+    ))
 }
 
 /// Returns the target of a GET request.
