@@ -138,7 +138,8 @@ fn find_phrase(
         .iter()
         .position(|(_, parts)| parts.arguments.len() == arguments.len());
     let loose = |(phrase, parts): &(&Phrase, Parts)| {
-        phrase.certainty == Certainty::Advice || parts.arguments.contains(&"e")
+        let is_macro = parts.arguments.contains(&"e") && !arguments.is_empty();
+        phrase.certainty == Certainty::Advice || is_macro
     };
     let index = exact.or_else(|| found.iter().position(loose))?;
     (index < found.len()).then(|| found.swap_remove(index))
