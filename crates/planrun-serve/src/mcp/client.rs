@@ -82,8 +82,8 @@ impl Client for McpClient {
         };
         let (by_page, asked_at) = (matches!(channel, AskChannel::Page(_)), runtime_now());
         let mut request = ElicitRequest::new(request);
-        // Over HTTP, a question about a call belongs into the stream of that call. It is asked by a task of its own, so
-        // that the library does not know the call.
+        // Over HTTP, a question about a call belongs on the stream of that call. It is asked by a task of its own, so the
+        // library cannot know the call.
         let call = OriginatingRequestId(self.context.id.clone());
         request.extensions.insert(call);
         let request = ServerRequest::ElicitRequest(request);
