@@ -4,6 +4,7 @@
 //! prove: an error holds under every assumption about what is unknown.
 
 mod allow;
+mod consequences;
 mod flow;
 mod gate;
 mod lower_bounds;
@@ -87,6 +88,7 @@ pub fn check_file(
         checked.diagnostics.extend(found);
     }
     observed::check(source, (tools, files), &mut checked);
+    consequences::remove(source, &mut checked);
     // After everything else, so that it sees all diagnostics.
     allow::apply(source, &mut checked);
     syntax::json::fit_fixes(source, &mut checked.diagnostics);

@@ -16,7 +16,7 @@ use super::test::Test;
 use super::tools::Tools;
 use super::unread::unused_items;
 use crate::diag::render::{self, command, visible_line};
-use crate::diag::{Diagnostic, Fix, closest, codes};
+use crate::diag::{Diagnostic, closest, codes};
 use crate::permission::PathResolver;
 use crate::source::{SourceFile, Span, SpanIndex};
 use crate::syntax::{self, ast, canonical_name};
@@ -178,7 +178,7 @@ impl Session<'_> {
         self.stack.pop();
         tidy_removals(source, diagnostics.get_mut(read..).unwrap_or_default());
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
-        keep_first_of_cause(&mut diagnostics);
+        super::one_cause::merge(file, &mut diagnostics);
         let unknown = diagnostics
             .iter()
             .filter(|found| *found.code == codes::types::UNKNOWN_READ)
@@ -567,19 +567,4 @@ fn no_namespace(name: &ast::Name, tools: &Tools) -> Diagnostic {
         Some(_) => finding,
         None => finding.help(help),
     }
-}
-
-/// Keeps only the first of the diagnostics that are repeated at each call although they have one cause: a tool, or a
-/// namespace that one `use` makes known.
-fn keep_first_of_cause(diagnostics: &mut Vec<Diagnostic>) {
-    let mut seen = BTreeSet::new();
-    diagnostics.retain(|found| {
-        let of_tool = [
-            &codes::types::UNKNOWN_READ,
-            &codes::types::UNSATISFIABLE_SCHEMA,
-        ];
-        let lacks_use = *found.code == codes::names::UNKNOWN_NAMESPACE
-            && found.fix.as_ref().is_some_and(Fix::only_inserts);
-        !(of_tool.contains(&found.code) || lacks_use) || seen.insert(found.message.clone())
-    });
 }

@@ -28,6 +28,7 @@ mod form_to_argument;
 mod knowledge;
 mod least;
 mod names;
+mod one_cause;
 mod own_plans;
 mod payloads;
 mod plan;

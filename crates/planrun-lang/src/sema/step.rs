@@ -290,7 +290,11 @@ fn check_each(checker: &mut PlanChecker<'_>, body: &ast::StepBody) -> CheckedBod
     if *settle {
         outcome.ty = Type::Result(Arc::new(outcome.ty));
     }
-    outcome.ty = Type::List(Arc::new(outcome.ty));
+    // The unread part of a damaged head may contain `settle`.
+    outcome.ty = match list.kind {
+        ast::ExprKind::Error => Type::Invalid,
+        _ => Type::List(Arc::new(outcome.ty)),
+    };
     outcome
 }
 

@@ -89,7 +89,15 @@ fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
             kind: DamageKind::Item,
         }),
     }
+    file.damaged = damaged(scan, &lowering);
     (file, explained(scan, lowering))
+}
+
+/// Returns the spans of all text that could not be parsed as it was written.
+fn damaged(scan: &Scan<'_>, lowering: &Lowering<'_>) -> Vec<Span> {
+    let skipped = lowering.damage.iter().map(|damage| damage.span);
+    let all = skipped.chain(scan.reported.iter().copied());
+    all.map(|span| within(scan.author, span)).collect()
 }
 
 /// Returns the diagnostics of scanning and lowering, with an explanation for each part that could not be parsed.

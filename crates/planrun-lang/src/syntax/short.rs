@@ -7,12 +7,12 @@ use super::ast::{
     Block, CommentKind, ExprKind, File, Inner, Item, ItemKind, LinkKind, Name, Plan, Statement,
     StatementKind, Use, UseNamespace,
 };
-use super::explained;
 use super::grammar::parse::Rule;
 use super::lower::{Damage, DamageKind, Lowering};
 use super::print::canonical_name as quoted;
 use super::scan::Scan;
 use super::tree::Tree;
+use super::{damaged, explained};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::{SourceFile, Span};
@@ -36,6 +36,7 @@ pub(super) fn read(scan: &Scan<'_>, is_inline: bool) -> (File, Vec<Diagnostic>) 
             kind: DamageKind::Item,
         }),
     }
+    file.damaged = damaged(scan, &lowering);
     let mut diagnostics = explained(scan, lowering);
     if !is_inline {
         diagnostics.extend(missing_head(scan.author, &file));

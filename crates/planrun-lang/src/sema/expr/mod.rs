@@ -50,6 +50,7 @@ pub use code::{
 pub use narrow::{atoms, negated_atoms};
 pub(super) use narrow::{opposite, path_text, present_path};
 pub use pattern::CheckedPattern;
+pub(super) use report::NOT_KNOWN;
 
 /// The checker of expressions: checks them against the names around and collects diagnostics.
 ///

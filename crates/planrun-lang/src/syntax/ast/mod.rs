@@ -60,6 +60,8 @@ pub struct File {
     pub comments: Vec<Comment>,
     /// True for a plan in short form, which omits the plan's head, its braces and the `use` of the namespaces it calls.
     pub is_short: bool,
+    /// Text that could not be parsed, or only after a repair, all of which has been reported. Not in source order.
+    pub damaged: Vec<Span>,
 }
 
 /// One `//` comment. The span includes the marker.

@@ -6,7 +6,7 @@ use super::foreign_statements::{arms, heads, parameters, parts, step_words};
 use super::foreign_tests::test_line;
 use super::foreign_values::{
     digits, dollar, double_braces, format_string, lambda, list_in_parentheses, negative_subject,
-    optional_index, position, slice, spread,
+    optional_index, position, slice, spread, untyped,
 };
 use super::hint::{Hint, note_of, replace};
 use crate::diag::Diagnostic;
@@ -17,7 +17,7 @@ use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
 /// Returns a diagnostic if the text at the position where parsing failed is the syntax of another language.
 pub(super) fn foreign_syntax(context: &Context<'_>) -> Option<Diagnostic> {
-    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 31] = [
+    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 32] = [
         semicolon,
         comment,
         doubled,
@@ -39,6 +39,7 @@ pub(super) fn foreign_syntax(context: &Context<'_>) -> Option<Diagnostic> {
         choice,
         trailing_if,
         written_type,
+        untyped,
         assigned,
         time,
         parameters,

@@ -162,6 +162,19 @@ pub(super) fn heads(context: &Context<'_>) -> Option<Hint> {
             let help = "name the class before the message: `fail tool.refused \"…\"`, `fail denied.policy \"…\"`";
             Hint::new(span, "a failure needs a class", help)
         }
+        ("type", _) if context.expects_mark("=") && context.before_text(2) == "type" => {
+            let message = format!("`=` is missing after the name of the type `{before}`");
+            let hint = Hint::new(span, message, format!("write `type {before} = …`"));
+            hint.certainly(vec![replace(span.before(), "= ")])
+        }
+        ("step", _) if limits_each(context) => {
+            let hint = Hint::new(
+                span,
+                "the limit of an `each` follows `max`",
+                format!("write `max {found}`"),
+            );
+            hint.certainly(vec![replace(span.before(), "max ")])
+        }
         ("ensure", _) => return ensure(context),
         ("listener", _) => return listener(context),
         ("if", _) if context.found().is_none() && !context.opens_block() => Hint::new(
@@ -182,6 +195,16 @@ pub(super) fn heads(context: &Context<'_>) -> Option<Hint> {
         ("use" | "step" | "let", _) => return definitions(context),
         _ => return None,
     })
+}
+
+/// `each x in xs 20 {`
+fn limits_each(context: &Context<'_>) -> bool {
+    let tokens = context.flat();
+    let texts: Vec<&str> = tokens.iter().map(|token| context.slice(*token)).collect();
+    let number = context
+        .found()
+        .is_some_and(|token| token.kind == TokenKind::Number);
+    number && matches!(texts.as_slice(), ["step", _, "=", "each", ..])
 }
 
 /// The heads of `use`, `step` and `let`.

@@ -4,6 +4,7 @@ use super::context::{Around, Context};
 use super::hint::{Hint, note_of, replace};
 use crate::diag::{Edit, foreign};
 use crate::source::Span;
+use crate::syntax::lower::DamageKind;
 use crate::syntax::scan::{Bracket, TokenKind};
 
 /// `x => e`, `(x) => e`, `x -> e` and `lambda x: e` where a macro takes `x, e`.
@@ -282,4 +283,64 @@ pub(super) fn digits(context: &Context<'_>) -> Option<Hint> {
         let message = "an interpolated value has no format";
         Hint::new(context.found_span(), message, help)
     })
+}
+
+/// The words of types that stand before a name in other languages.
+const TYPE_WORDS: [&str; 8] = [
+    "string",
+    "int",
+    "double",
+    "bool",
+    "timestamp",
+    "duration",
+    "uint",
+    "bytes",
+];
+
+/// `plan p(a)`, `plan p(string a)`, `plan p(a int)` and `plan p(a = 3)`: parameters without `:` and their type.
+pub(super) fn untyped(context: &Context<'_>) -> Option<Hint> {
+    let name = context
+        .before(1)
+        .filter(|name| Context::is_word(Some(*name)) && context.before(2).is_none())?;
+    if context.damage.kind != DamageKind::Parameter || !context.expects_mark(":") {
+        return None;
+    }
+    let (written, span) = (context.slice(name), name.span());
+    let end = Span::at(span.end as usize);
+    let untyped = |name: &str| format!("the parameter `{name}` has no type");
+    let Some(found) = context.found() else {
+        let hint = Hint::new(span, untyped(written), format!("write `{written}: string`"));
+        return Some(hint.perhaps(vec![replace(end, ": string")]));
+    };
+    let text = context.slice(found);
+    if Context::is_word(Some(found)) && TYPE_WORDS.contains(&written) {
+        let message = "the type of a parameter follows its name";
+        let hint = Hint::new(span, message, format!("write `{text}: {written}`"));
+        let edits = vec![replace(
+            span.to(found.span()),
+            &format!("{text}: {written}"),
+        )];
+        return Some(hint.certainly(edits));
+    }
+    if Context::is_word(Some(found)) {
+        let message = format!("`:` is missing after the name of the parameter `{written}`");
+        let hint = Hint::new(found.span(), message, format!("write `{written}: {text}`"));
+        return Some(hint.certainly(vec![replace(end, ":")]));
+    }
+    let default = context.after(1).filter(|_| text == "=")?;
+    let value = context.slice(default);
+    let ty = match default.kind {
+        TokenKind::Text => "string",
+        TokenKind::Number if value.ends_with(char::is_alphabetic) => "duration",
+        TokenKind::Number if value.contains('.') => "double",
+        TokenKind::Number => "int",
+        _ if matches!(value, "true" | "false") => "bool",
+        _ => "string",
+    };
+    let hint = Hint::new(
+        span,
+        untyped(written),
+        format!("write `{written}: {ty} = …`"),
+    );
+    Some(hint.perhaps(vec![replace(end, &format!(": {ty}"))]))
 }

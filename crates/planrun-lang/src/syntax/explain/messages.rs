@@ -209,8 +209,12 @@ fn expected_mark(context: &Context<'_>) -> (String, String) {
     let symbol = context
         .found()
         .is_some_and(|token| !Context::is_word(Some(token)));
+    let value = context
+        .found()
+        .is_some_and(|token| matches!(token.kind, TokenKind::Text | TokenKind::Number));
     let help = match single.as_slice() {
         _ if context.expects(&Expected::End) => remove(context),
+        [only] if value => format!("put {} before it", spelled(only)),
         [only] if symbol => format!("write {} instead of {found}", spelled(only)),
         [only] if context.found().is_some() => format!("put {} before {found}", spelled(only)),
         [only] => format!("add {} at the end", spelled(only)),

@@ -88,5 +88,6 @@ fn read_tree(reader: &mut Reader<'_>, value: &Value<'_>) -> ast::File {
         items: fields.read(reader, "items"),
         comments: Vec::new(),
         is_short: false,
+        damaged: Vec::new(),
     }
 }

@@ -99,6 +99,7 @@ impl<'a> Lowering<'a> {
             items: Vec::new(),
             comments: self.comments.to_vec(),
             is_short: false,
+            damaged: Vec::new(),
         }
     }
 

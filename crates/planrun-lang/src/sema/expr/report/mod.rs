@@ -33,12 +33,13 @@ use crate::syntax::canonical_name;
 use crate::types::{Literal, Type};
 use crate::value::shortened;
 
+/// The text at a name that has no value, unless more is known about it.
+pub(in crate::sema) const NOT_KNOWN: &str = "not known here";
+
 /// Creates the diagnostic for a name that has no value.
 fn no_value(name: &str, span: Span) -> Diagnostic {
     let message = format!("there is no value named `{name}` here");
-    codes::names::UNKNOWN_NAME
-        .at(span, message)
-        .note("not known here")
+    codes::names::UNKNOWN_NAME.at(span, message).note(NOT_KNOWN)
 }
 
 /// Adds the names that exist, the nearest first, and a fix with it if there is one.

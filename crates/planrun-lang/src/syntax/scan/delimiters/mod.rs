@@ -80,6 +80,8 @@ struct Matcher<'a> {
     height: usize,
     /// Lines with an unterminated text, which may have swallowed brackets.
     breaks: Vec<u32>,
+    /// Whether the head of an item was reported as never closed, so that the brace that ends its body seems surplus.
+    lost_head: bool,
     found: Matched,
 }
 
@@ -100,6 +102,7 @@ impl<'a> Matcher<'a> {
             signs: 0,
             height: 0,
             breaks,
+            lost_head: false,
             found: Matched::default(),
         }
     }

@@ -32,6 +32,7 @@ impl Matcher<'_> {
                 .any(|frame| frame.delimiter == Some(Delimiter::Brace));
             self.report_lost(*frame, index, behind);
         }
+        self.lost_head |= keep == 0 && groups == lost.len();
         self.repair_lost(&lost, behind as usize, index);
         for _ in &lost {
             self.pop();
@@ -150,6 +151,10 @@ impl Matcher<'_> {
 
     /// Reports a closing delimiter without an opening one, or the position where its opening one is missing.
     pub(super) fn stray(&mut self, index: usize, token: Token, delimiter: Delimiter) {
+        if delimiter == Delimiter::Brace && std::mem::take(&mut self.lost_head) {
+            self.found.repairs.push(Repair::Blank(token.span()));
+            return;
+        }
         self.found.spare_brace |= delimiter == Delimiter::Brace;
         if (delimiter != Delimiter::Brace || self.seek_spare)
             && self.unopened(index, token, delimiter)
