@@ -11,4 +11,4 @@ mod suggest;
 pub use codes::{Code, Severity};
 pub use diagnostic::{Diagnostic, Edit, Fix, Label};
 pub use severities::{Severities, UnknownCode, code_named};
-pub use suggest::{Near, closest, misspelt, nearest};
+pub use suggest::{Near, closest, is_other_form, misspelt, nearest};

@@ -89,6 +89,13 @@ fn same_words(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
 }
 
+/// Returns true if one name is the other with the ending of a plural or of the past: `page` and `pages`.
+#[must_use]
+pub fn is_other_form(one: &str, other: &str) -> bool {
+    let longer = one.strip_prefix(other).or(other.strip_prefix(one));
+    longer.is_some_and(|ending| ["s", "es", "d", "ed"].contains(&ending))
+}
+
 /// Returns true if one name is a misspelling of the other: one word, which is long enough, differs by one or two edits,
 /// and no digit differs.
 fn is_slip(one: &str, other: &str) -> bool {

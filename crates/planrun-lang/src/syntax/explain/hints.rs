@@ -94,6 +94,12 @@ fn unknown_word(context: &Context<'_>, words: &[&'static str], what: &str) -> Op
     {
         return Some(hint.finding(context).available(words));
     }
+    if statement && Context::is_word(context.all().first().copied()) && context.first_then(":") {
+        let help = format!(
+            "move `{word}: …` into the parentheses of its call, or into the braces of its object"
+        );
+        return Some(diagnostic.help(help));
+    }
     if word == "#" || word == "--" || word == "/" {
         return Some(diagnostic.help("a comment begins with `//`"));
     }

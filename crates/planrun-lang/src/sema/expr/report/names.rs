@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{no_value, short, with_names};
 use crate::builtins;
 use crate::diag::codes::{names, text, types};
-use crate::diag::{Diagnostic, Edit};
+use crate::diag::{Diagnostic, Edit, is_other_form};
 use crate::protocol::StepState;
 use crate::source::{SourceFile, Span};
 use crate::syntax::{ast, canonical_name};
@@ -24,7 +24,12 @@ pub(in crate::sema::expr) fn unknown_name(
     }
     let diagnostic = no_value(name, span)
         .help("name a parameter, step, `let` or variable that is defined above");
-    with_names(diagnostic, name, span, known)
+    let mut diagnostic = with_names(diagnostic, name, span, known);
+    // A plan has names such as `page` and `pages` side by side, so one is no misspelling of the other.
+    if let (Some(fix), Some(near)) = (&mut diagnostic.fix, diagnostic.available.first()) {
+        fix.safe &= !is_other_form(name, near);
+    }
+    diagnostic
 }
 
 pub(in crate::sema::expr) fn later(name: &str, span: Span, definition: Span) -> Diagnostic {
