@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use planrun::tool::{self, CallError, ErrorClass, Sent, Tool, Transient};
-use planrun_core::run::Outcome;
+use planrun_core::run::{Outcome, RepeatReason};
 use planrun_lang::protocol::RunState;
 use planrun_runs::driver::Silence;
 use planrun_runs::runs::{PlanText, Planrun, RunOptions};
@@ -165,7 +165,8 @@ async fn what_was_undone_is_made_again_and_reads_below_it_are_not_kept() {
     assert_eq!(calls, ["make out", "look smoke", "make busy-told"]);
     let steps = again.unwrap().steps();
     let again = steps.iter().map(|step| step.again).collect::<Vec<_>>();
-    assert_eq!(again, [Some("undone"), Some("order"), None]);
+    let [undone, order] = [RepeatReason::Undone, RepeatReason::Order].map(Some);
+    assert_eq!(again, [undone, order, None]);
 
     // What was pushed into a repository that is created anew has gone with the old one.
     let push = "step repo = lab.make(tag: \"repo\") undo lab.unmake(tag: \"repo\")

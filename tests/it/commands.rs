@@ -110,6 +110,48 @@ fn d7_lists_name_states_that_can_be_asked_for_and_count_what_completed() {
 }
 
 #[test]
+fn lists_and_reports_name_what_has_arrived_and_why_a_call_is_repeated() {
+    const PLAN: &str = "use fs
+
+plan p() {
+    policy { on_failure: undo }
+    allow { write: [\"out/*\"] }
+    step a = fs.write(path: \"out/a\", content: \"\")
+        undo fs.write(path: \"out/b\", content: \"\")
+    step why = input \"Go on?\" -> { text: string }
+    fail tool.refused \"${why.text}\"
+}
+";
+    let place = folder([("p.plan", PLAN)]);
+    let missing = run_in(&place, &["run", "p.plan", "--run-id", "r0"]);
+    assert!(
+        missing.stderr.contains("tool.failed: out does not exist"),
+        "{missing:?}"
+    );
+    fs::create_dir(place.path().join("out")).unwrap();
+    let list = || run_in(&place, &["runs", "list", "--limit", "1"]).stdout;
+    assert_eq!(
+        run_in(&place, &["run", "p.plan", "--run-id", "r1"]).status,
+        4
+    );
+    assert!(!list().contains("has arrived"), "{}", list());
+    let answer = run_in(&place, &["runs", "answer", "r1", "why={\"text\": \"no\"}"]);
+    assert_eq!(answer.status, 0, "{answer:?}");
+    assert!(list().contains("paused  1/2  "), "{}", list());
+    assert!(
+        list().contains("can be resumed: an answer or a signal has arrived"),
+        "{}",
+        list()
+    );
+    assert_eq!(run_in(&place, &["runs", "resume", "r1"]).status, 1);
+    assert!(!list().contains("has arrived"), "{}", list());
+    let based = ["run", "p.plan", "--base", "r1", "--run-id", "r2"];
+    assert_eq!(run_in(&place, &based).status, 4);
+    let shown = run_in(&place, &["runs", "show", "r2"]).stdout;
+    assert!(shown.contains("repeated: it had been undone"), "{shown}");
+}
+
+#[test]
 fn d7_a_run_that_waits_for_centuries_is_listed_with_its_time() {
     let place = project();
     for year in ["2200", "9999"] {

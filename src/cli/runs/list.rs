@@ -88,13 +88,12 @@ fn table(planrun: &Planrun, rows: &[RunSummary], now: i128) -> String {
         let steps = row
             .steps_all
             .map_or_else(String::new, |all| format!("{}/{all}", row.steps_done));
-        let wake = row.wake_at.filter(|_| !row.ended);
-        let wake = wake.map(|wake| {
-            format!(
-                "{} {}",
-                wake_label(planrun, row),
-                relative_time(wake, now, Language::En)
-            )
+        let wake = planrun.wake(row).map(|wake| {
+            let label = wake_label(wake);
+            match row.wake_at.filter(|_| wake != Wake::Delivered) {
+                Some(at) => format!("{label} {}", relative_time(at, now, Language::En)),
+                None => label.to_owned(),
+            }
         });
         let visible = |text: &str| visible_line(text).into_owned();
         let rest = [
@@ -129,9 +128,9 @@ fn table(planrun: &Planrun, rows: &[RunSummary], now: i128) -> String {
     text
 }
 
-/// Describes what happens at the time at which a run wakes by itself.
-fn wake_label(planrun: &Planrun, row: &RunSummary) -> &'static str {
-    match planrun.wake(row) {
+fn wake_label(wake: Wake) -> &'static str {
+    match wake {
+        Wake::Delivered => "can be resumed: an answer or a signal has arrived",
         Wake::QuestionExpires => "its question expires",
         Wake::Resumes => "resumes",
     }

@@ -13,7 +13,7 @@ use super::time::{format_millis, timestamp};
 use crate::cli::columns::{padded, widest};
 use crate::cli::run::{not_undone, retry_hint, wait};
 use crate::cli::{Exit, Failure, Result, Terminal};
-use planrun_core::run::{Outcome, StepReport, TaskReport, Verification};
+use planrun_core::run::{Outcome, RepeatReason, StepReport, TaskReport, Verification};
 use planrun_runs::runs::{Planrun, RecordedRun};
 
 /// Show one run, step by step
@@ -217,10 +217,20 @@ fn remarks(step: &StepReport) -> String {
             .map(|attribute| (*attribute).to_owned()),
     );
     remarks.extend(step.reason.map(str::to_owned));
-    remarks.extend(step.again.map(|again| match again {
-        "asked" => "repeated".to_owned(),
-        differs => format!("repeated: its {differs} differ"),
-    }));
+    remarks.extend(
+        step.again
+            .map(|again| match again {
+                RepeatReason::Asked => "repeated",
+                RepeatReason::Definition => "repeated: its definition has changed",
+                RepeatReason::Arguments => "repeated: its arguments have changed",
+                RepeatReason::Contract => "repeated: the contract of its tool has changed",
+                RepeatReason::Undone => "repeated: it had been undone",
+                RepeatReason::UndoFailed => "repeated: its undo had failed",
+                RepeatReason::Unknown => "repeated: its outcome was unknown",
+                RepeatReason::Order => "repeated: an effect above it was made again",
+            })
+            .map(str::to_owned),
+    );
     let class = step
         .error
         .as_ref()

@@ -10,6 +10,7 @@ use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 use serde::Serialize;
 
+use super::copies::RepeatReason;
 use super::frame::{Flags, Frame, FrameId, NodeRef, Record, Undone};
 use super::outcome::{CheckReport, CheckStatus};
 use super::program::Program;
@@ -54,9 +55,9 @@ pub struct StepReport {
     /// Paths of the steps whose values are missing, in source order, if `reason` is `upstream`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<Arc<str>>,
-    /// Why it was executed again although another run had executed it: the name of a `RepeatReason`.
+    /// Why it was executed again although another run had executed it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub again: Option<&'static str>,
+    pub again: Option<RepeatReason>,
 }
 
 impl Trace {
@@ -172,9 +173,7 @@ impl Trace {
             } else {
                 Vec::new()
             },
-            again: details
-                .and_then(|details| details.again)
-                .map(super::copies::RepeatReason::name),
+            again: details.and_then(|details| details.again),
         }
     }
 

@@ -44,9 +44,12 @@ pub struct RunFilter {
     pub limit: Option<usize>,
 }
 
-/// The reason for which a run wakes by itself.
+/// What makes a paused run go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
+    /// An answer or a signal was delivered to it and has not been read yet.
+    Delivered,
+    /// The time at which it resumes by itself.
     Resumes,
     /// A question of the run expires.
     QuestionExpires,
@@ -176,13 +179,21 @@ impl Planrun {
         Ok(rows)
     }
 
-    /// Returns why a run wakes by itself. A run that cannot be read is assumed to resume.
+    /// Returns what makes a run that waits go on; `None` if it waits for an answer or a signal only. A run that cannot be
+    /// read is assumed to resume by itself.
     #[must_use]
-    pub fn wake(&self, run: &RunSummary) -> Wake {
-        let replay = self
-            .shared
-            .journal()
-            .and_then(|journal| replay(&journal, &run.run));
+    pub fn wake(&self, run: &RunSummary) -> Option<Wake> {
+        if run.ended {
+            return None;
+        }
+        let journal = self.shared.journal();
+        let has_messages =
+            |journal: &Journal| journal.inbox(&run.run).is_ok_and(|inbox| !inbox.is_empty());
+        if !run.driven && journal.as_ref().is_ok_and(has_messages) {
+            return Some(Wake::Delivered);
+        }
+        run.wake_at?;
+        let replay = journal.and_then(|journal| replay(&journal, &run.run));
         let expires = |replay: &ReplayState| {
             let mut asked = replay
                 .steps
@@ -195,11 +206,11 @@ impl Planrun {
             };
             asked.any(|asked| asked.question.expires.is_some_and(at))
         };
-        if replay.is_ok_and(|replay| expires(&replay)) {
+        Some(if replay.is_ok_and(|replay| expires(&replay)) {
             Wake::QuestionExpires
         } else {
             Wake::Resumes
-        }
+        })
     }
 }
 

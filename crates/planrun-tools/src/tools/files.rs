@@ -161,7 +161,10 @@ impl FileAccess {
 
     fn write(&self, written: &str, content: &str) -> Result<Value, CallError> {
         let path = self.writable(written)?;
-        let held = path.parent().map(|folder| self.held(folder, written));
+        let folder = written
+            .rsplit_once('/')
+            .map_or(written, |(folder, _)| folder);
+        let held = path.parent().map(|parent| self.held(parent, folder));
         let held = held.transpose()?;
         // The file is replaced in the folder that was checked; if a link has its name now, the link is replaced.
         let place = held
