@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use planrun_lang::diag::render::{
-    Appearance, Language, command_in, escape_json, quoted, visible_line,
+    Appearance, Language, command_in, escape_json, quoted, visible_line, wrap,
 };
 use planrun_lang::value::{Key, Value};
 
@@ -83,6 +83,7 @@ impl QuestionView<'_> {
                 page.call(question);
                 page.own(words.to_be_filled_in());
                 page.external(0, "happened: bool", 1);
+                page.own(words.if_it_happened());
                 page.fields(question);
             }
             Waiting::Approval
@@ -235,7 +236,7 @@ impl Page {
     fn external(&mut self, indent: usize, text: &str, max: usize) {
         let room = self.width - self.margin.width() - indent;
         let text = short(&visible_line(text), room * max, self.words);
-        for line in wrapped(&text, room) {
+        for line in wrap(&text, room) {
             self.text.push_str(self.margin);
             self.text.extend(std::iter::repeat_n(' ', indent));
             self.text.push_str(&line);
@@ -386,22 +387,4 @@ fn short(text: &str, columns: usize, words: Words) -> String {
         .collect();
     let left = text.chars().count() - head.chars().count() - tail.chars().count();
     format!("{head}{}{tail}", mark(left))
-}
-
-/// Breaks text into lines of a number of columns.
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut used = 0;
-    for character in text.chars() {
-        let width = character.width().unwrap_or(0);
-        if used + width > columns {
-            lines.push(String::new());
-            used = 0;
-        }
-        used += width;
-        if let Some(line) = lines.last_mut() {
-            line.push(character);
-        }
-    }
-    lines
 }

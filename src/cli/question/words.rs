@@ -97,6 +97,10 @@ impl Words {
         self.either("  to be filled in", "  待填写")
     }
 
+    pub fn if_it_happened(self) -> &'static str {
+        self.either("  and if it happened", "  若已发生，还需填写")
+    }
+
     pub fn more_lines(self, count: usize) -> String {
         self.either(
             format!("  and {}", counted(count, "more line")),
