@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use planrun_lang::diag::render::visible_line;
+use planrun_lang::protocol::StepState;
 use planrun_lang::value::counted;
 use serde_json::json;
 
@@ -137,15 +138,20 @@ fn timeline(outcome: &Outcome, began: i128) -> String {
     let paths: Vec<_> = steps.iter().map(|step| visible_line(&step.path)).collect();
     let width = widest(paths.iter().map(|path| &**path));
     for ((step, path), offset) in steps.iter().zip(&paths).zip(&offsets) {
-        let bar = offset
-            .map(|offset| bar(offset, step.duration_ms, total))
-            .unwrap_or_default();
+        // How long a step takes that has not ended is not known; its bar goes on to the last end.
+        let is_open = matches!(step.status, StepState::Running | StepState::Waiting);
+        let length = |offset: u64| match is_open {
+            true => total.saturating_sub(offset),
+            false => step.duration_ms,
+        };
+        let bar = offset.map(|offset| bar(offset, length(offset), total));
         let line = format!(
             "  {}  {:<9}  {:<bars$}  {:>7}  {}",
             padded(path, width),
             step.status.name(),
-            bar,
+            bar.unwrap_or_default(),
             offset
+                .filter(|_| !is_open)
                 .map(|_| format_millis(step.duration_ms))
                 .unwrap_or_default(),
             remarks(step),

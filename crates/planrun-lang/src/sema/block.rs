@@ -7,7 +7,7 @@ use super::checker::PlanChecker;
 use super::expr::Expectation;
 use super::plan::{Failing, Footprint, NodeId, NodeKind, Parallel};
 use super::remedy::add_move_fixes;
-use super::scope::NameKind;
+use super::scope::{NameKind, Scope as _};
 use super::step::check_step;
 use super::task::{check_set, check_task, close_listener, open_listener};
 use crate::diag::codes;
@@ -280,7 +280,16 @@ pub(super) fn check_failure(
             let code = &codes::names::UNKNOWN_ERROR_CLASS;
             let diagnostic =
                 super::finding::unknown(code, "error class", &class.text, class.span, known);
-            checker.report(diagnostic);
+            let root = class.text.split('.').next().unwrap_or_default();
+            let is_value = checker.names.visible().iter().any(|name| **name == *root);
+            checker.report(if is_value {
+                let written = checker.shared.source.slice(class.span);
+                diagnostic.help(format!(
+                    "name the class before the message: `fail tool.refused \"${{{written}}}\"`"
+                ))
+            } else {
+                diagnostic
+            });
             return None;
         }
     };

@@ -395,9 +395,9 @@ fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static
         },
         ast::ClauseKind::Retry(_) => match subject {
             Tool(_) | Model | Damaged => None,
-            SubPlan | Block | Poll => {
-                Some("only single calls can be retried; put it on the calls inside")
-            }
+            SubPlan | Block | Poll => Some(
+                "only single calls can be retried; put it on the calls inside, in an arm as `do { step one = … retry { … } yield one }`",
+            ),
             Wait | Event | Form => Some("there is no call to retry"),
         },
         ast::ClauseKind::Until { .. } | ast::ClauseKind::Cache(_) => match subject {

@@ -46,7 +46,7 @@ fn require_text(checker: &mut Checker<'_>, typed: &Typed, span: Span) {
     };
     let present = typed.ty.without_null();
     if !present.members().iter().all(fits) || typed.ty == Type::Null {
-        checker.report(report::interpolated_value(&typed.ty, span));
+        checker.report(report::interpolated_value(&typed.ty, span, &typed.node));
     } else if typed.ty.is_optional() {
         checker.report(report::absent_operand(
             &typed.ty,

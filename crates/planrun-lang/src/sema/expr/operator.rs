@@ -80,7 +80,10 @@ pub(super) fn check_chain(
 ) -> Typed {
     match rest.first().map(|link| link.operator) {
         Some(ast::BinaryOp::And) => check_logical(checker, first, rest, span, true),
-        Some(ast::BinaryOp::Or) => check_logical(checker, first, rest, span, false),
+        Some(ast::BinaryOp::Or) => match meant_choice(first, rest) {
+            Some(choice) => check_meant_choice(checker, &choice, span),
+            None => check_logical(checker, first, rest, span, false),
+        },
         _ => check_computed(checker, first, rest, span),
     }
 }
@@ -124,6 +127,60 @@ fn check_logical(
     repeated_conditions(checker, operands.zip(&nodes), and);
     let op = if and { Op::And(nodes) } else { Op::Or(nodes) };
     Typed::new(op, Type::Bool, span)
+}
+
+/// `c && "a" || "b"`, which other languages use for `c ? "a" : "b"`.
+struct MeantChoice<'a> {
+    conditions: Vec<&'a ast::Expr>,
+    yes: &'a ast::Expr,
+    no: &'a ast::Expr,
+    and: Span,
+    or: Span,
+}
+
+/// Returns the parts of a choice that is written with `&&` and `||`: both of its values are texts or numbers.
+fn meant_choice<'a>(first: &'a ast::Expr, rest: &'a [ast::ChainLink]) -> Option<MeantChoice<'a>> {
+    let is_value = |expr: &ast::Expr| match &expr.kind {
+        ast::ExprKind::Template(_) => true,
+        ast::ExprKind::Literal(literal) => {
+            !matches!(literal, ast::Literal::Bool(_) | ast::Literal::Null)
+        }
+        _ => false,
+    };
+    let ([or], ast::ExprKind::Chain { first, rest }) = (rest, &first.kind) else {
+        return None;
+    };
+    let (last, middle) = rest.split_last()?;
+    let is_choice =
+        last.operator == ast::BinaryOp::And && is_value(&last.operand) && is_value(&or.operand);
+    let conditions = std::iter::once(&**first).chain(middle.iter().map(|link| &link.operand));
+    is_choice.then(|| MeantChoice {
+        conditions: conditions.collect(),
+        yes: &last.operand,
+        no: &or.operand,
+        and: last.operator_span,
+        or: or.operator_span,
+    })
+}
+
+/// Reports a choice that is written with `&&` and `||` once.
+fn check_meant_choice(checker: &mut Checker<'_>, choice: &MeantChoice<'_>, span: Span) -> Typed {
+    for condition in &choice.conditions {
+        let typed = checker.expression(condition);
+        require_bool(
+            checker,
+            format_args!("an operand of `&&`"),
+            &typed,
+            condition.span,
+        );
+    }
+    checker.report(report::meant_choice(span, choice.and, choice.or));
+    let [yes, no] =
+        [choice.yes, choice.no].map(|value| checker.lazily(|checker| checker.expression(value)).ty);
+    Typed {
+        ty: Type::union([yes, no]),
+        ..Typed::fail("`&&` and `||` do not choose between values", span)
+    }
 }
 
 /// Returns true if `||` behind a value of this type is meant as `??`: the value may be absent, and is no Boolean one.

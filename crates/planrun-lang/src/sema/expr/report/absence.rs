@@ -1,8 +1,8 @@
 //! Diagnostics about values that may be absent.
 
-use super::{appended, short, wrapped};
+use super::{appended, wrapped};
 use crate::diag::codes::order::CONSTANT_CONDITION;
-use crate::diag::codes::types::{ALWAYS_ABSENT, MAYBE_ABSENT, NOT_A_BOOL};
+use crate::diag::codes::types::{ALWAYS_ABSENT, MAYBE_ABSENT};
 use crate::diag::{Diagnostic, Edit};
 use crate::sema::Atom;
 use crate::sema::expr::Expectation;
@@ -148,24 +148,6 @@ pub(super) fn absent_elements(diagnostic: Diagnostic, span: Span, simple: bool) 
     diagnostic
         .help("leave out the elements that are absent: `.filter(x, x != null)`")
         .unsafe_fix("leave out the elements that are absent", edits)
-}
-
-/// Creates the diagnostic for `x || other`, where `x` may be absent and `other` is meant as its default.
-pub(in crate::sema::expr) fn meant_default(
-    ty: &Type,
-    span: Span,
-    rest: &[ast::ChainLink],
-) -> Diagnostic {
-    let message = format!(
-        "an operand of `||` must be a bool, but this is {}",
-        short(ty)
-    );
-    let edits = rest.iter().map(|link| Edit::new(link.operator_span, "??"));
-    Diagnostic::new(&NOT_A_BOOL, span, message)
-        .note(format!("this is {}", short(ty)))
-        .expected("bool", ty)
-        .help("write a default with `??`: `x ?? other`")
-        .unsafe_fix("write `??`", edits.collect())
 }
 
 /// Returns the advice to add a default.

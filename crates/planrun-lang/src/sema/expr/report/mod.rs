@@ -1,6 +1,7 @@
 //! The diagnostics of the expression checker, with one constructor each.
 
 mod absence;
+mod bools;
 mod choices;
 mod functions;
 mod names;
@@ -8,8 +9,9 @@ mod values;
 
 pub(super) use absence::{
     absent_operand, absent_value, always_absent, atom_text, changing_context, maybe_absent,
-    meant_default, never_null, only_has,
+    never_null, only_has,
 };
+pub(super) use bools::{meant_choice, meant_default, not_a_bool};
 pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
 pub(super) use functions::{
     as_function, bind_arguments, has_takes_a_field, joined_tool, map_with_position, map_with_value,
@@ -24,7 +26,7 @@ pub(super) use names::{
 pub(super) use values::{
     as_text, as_time, extra_field, interpolated_value, lossy_number, missing_fields,
     negative_position, never_equal, never_in, no_binary, no_elements, no_key, no_order, no_unary,
-    not_a_bool, not_a_list, not_an_entry, wrong_key, wrong_position, wrong_type,
+    not_a_list, not_an_entry, wrong_key, wrong_position, wrong_type,
 };
 
 use crate::diag::{Diagnostic, Edit, Near, codes, nearest};

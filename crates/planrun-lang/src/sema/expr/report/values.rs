@@ -221,59 +221,6 @@ pub(in crate::sema::expr) fn missing_fields(
         ))
 }
 
-/// Creates the diagnostic for a condition or an operand of a logical operator. There is no truthiness, so the fix
-/// writes a comparison.
-pub(in crate::sema::expr) fn not_a_bool(
-    what: &str,
-    ty: &Type,
-    span: Span,
-    node: &Node,
-) -> Diagnostic {
-    let tight = what.contains("`!`");
-    let diagnostic = types::NOT_A_BOOL
-        .at(
-            span,
-            format!("{what} must be a bool, but this is {}", short(ty)),
-        )
-        .note(format!("this is {}", short(ty)))
-        .expected(
-            "bool",
-            if *ty == Type::Any {
-                "a value of unknown type".to_owned()
-            } else {
-                ty.to_string()
-            },
-        );
-    let simple = combine::is_simple(node);
-    let present = ty.without_null();
-    let (text, help) = match super::super::literal::widened(&present) {
-        Type::Bool => (" ?? false", "it may be absent, so add a default"),
-        Type::Any => (" == true", "its type is unknown, so compare it"),
-        _ if ty.is_optional() => (" != null", "test whether it is present"),
-        Type::Int => (" != 0", "compare it"),
-        Type::Double => (" != 0.0", "compare it"),
-        Type::String => (" != \"\"", "compare it"),
-        Type::List(_) | Type::Map(_) => {
-            return diagnostic
-                .help("test its size: `size(x) > 0`")
-                .unsafe_fix("test its size", wrapped(span, "size(", ") > 0"));
-        }
-        _ => return diagnostic.help("write a comparison, such as `x == y` or `x != null`"),
-    };
-    let mut edits = appended(span, text, simple);
-    if tight {
-        // `!x != 0` would be `(!x) != 0`.
-        edits = wrapped(
-            span,
-            if simple { "(" } else { "((" },
-            &format!("{}{text})", if simple { "" } else { ")" }),
-        );
-    }
-    diagnostic
-        .help(format!("{help}: `{}`", text.trim_start()))
-        .unsafe_fix(help, edits)
-}
-
 pub(in crate::sema::expr) fn no_binary(
     operator: Operator,
     left: &Type,
@@ -525,7 +472,7 @@ pub(in crate::sema::expr) fn no_key(ty: &Type, span: Span) -> Diagnostic {
         .help("use a string, a whole number or a bool as a key")
 }
 
-pub(in crate::sema::expr) fn interpolated_value(ty: &Type, span: Span) -> Diagnostic {
+pub(in crate::sema::expr) fn interpolated_value(ty: &Type, span: Span, node: &Node) -> Diagnostic {
     let diagnostic = types::INTERPOLATED_VALUE
         .at(
             span,
@@ -543,8 +490,27 @@ pub(in crate::sema::expr) fn interpolated_value(ty: &Type, span: Span) -> Diagno
             diagnostic.fix_all("convert it to a string", edits)
         };
     }
+    let help = match ty {
+        Type::List(element) => match super::super::literal::widened(element) {
+            Type::String => {
+                return diagnostic
+                    .help("join its elements: `xs.join(\", \")`")
+                    .unsafe_fix(
+                        "join its elements",
+                        appended(span, ".join(\", \")", combine::is_simple(node)),
+                    );
+            }
+            Type::Object(_) => {
+                "join a field of its elements, `xs.map(x, x.field).join(\", \")`, or write it as JSON with `json(…)`"
+            }
+            _ => {
+                "join its elements, `xs.map(x, string(x)).join(\", \")`, or write it as JSON with `json(…)`"
+            }
+        },
+        _ => "use one of its fields, or write it as JSON with `json(…)`",
+    };
     diagnostic
-        .help("use one of its fields, or write it as JSON with `json(…)`")
+        .help(help)
         .unsafe_fix("write it as JSON", wrapped(span, "json(", ")"))
 }
 
