@@ -101,7 +101,11 @@ fn check_matcher(
                 combine::may_equal(&own, ty)
             };
             if !possible && *ty != Type::Never {
-                checker.report(report::impossible_pattern(&own, ty, pattern.span));
+                checker.report(if own == Type::Null {
+                    report::never_null_pattern(ty, pattern.span)
+                } else {
+                    report::impossible_pattern(&own, ty, pattern.span)
+                });
             }
             Matcher::Value(value)
         }
