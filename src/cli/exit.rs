@@ -54,6 +54,23 @@ impl Exit {
         if is_fine { Self::Fine } else { Self::Findings }
     }
 
+    /// Returns the more serious of two outcomes, for a command that does several things.
+    pub fn or_worse(self, other: Self) -> Self {
+        let rank = |exit| match exit {
+            Self::Fine => 0,
+            Self::Paused => 1,
+            Self::Findings => 2,
+            Self::Usage => 3,
+            Self::Environment => 4,
+            Self::Interrupted => 5,
+        };
+        if rank(other) > rank(self) {
+            other
+        } else {
+            self
+        }
+    }
+
     /// Returns the exit code of the process.
     pub const fn code(self) -> u8 {
         match self {

@@ -285,3 +285,62 @@ plan p(id: int) -> string {
     let why = "`desk.close` needs the environment variable DESK_URL";
     assert!(closed.stderr.contains(why), "{closed:?}");
 }
+
+#[test]
+fn a_run_that_cannot_be_resumed_is_reported_and_the_others_go_on() {
+    let folder = project();
+    let plan = "use sys
+
+plan q() -> string {
+    step closed = sys.echo(value: \"x\")
+        confirm \"Say it?\"
+    reply closed
+}
+";
+    std::fs::write(folder.path().join("q.plan"), plan).unwrap();
+    for (plan, id) in [("q.plan", "q1"), ("p.plan", "p1"), ("q.plan", "q2")] {
+        let arguments = ["run", plan, "--run-id", id];
+        let arguments = arguments.iter().copied();
+        let given = (plan == "p.plan").then_some(["-i", "id=1"]);
+        let begun = bare(&folder, arguments.chain(given.into_iter().flatten()))
+            .variable("DESK_URL", "http://127.0.0.1:9")
+            .variable("DESK_TOKEN", "t")
+            .run();
+        assert_eq!(begun.status, 4, "{begun:?}");
+    }
+    let answered = bare(
+        &folder,
+        ["runs", "answer", "--all", "closed.confirm=true", "--resume"],
+    )
+    .run();
+    assert_eq!(answered.status, 3, "{answered:?}");
+    assert!(
+        answered.stderr.contains("error: p1: ") && answered.stderr.contains("DESK_URL"),
+        "{answered:?}"
+    );
+    let list = bare(&folder, ["runs", "list", "--format", "json"])
+        .run()
+        .json();
+    let runs = list["runs"].as_array().unwrap();
+    let states: Vec<String> = runs
+        .iter()
+        .map(|run| format!("{} {} {}", run["run"], run["status"], run["wakes"]))
+        .collect();
+    let expected = [
+        "\"q2\" \"completed\" null",
+        "\"p1\" \"paused\" \"delivered\"",
+        "\"q1\" \"completed\" null",
+    ];
+    assert_eq!(states, expected);
+
+    let due = |format| bare(&folder, ["runs", "resume", "--due", "--format", format]).run();
+    for (format, document) in [
+        ("json", due("json").json()["runs"][0].clone()),
+        ("ndjson", due("ndjson").json()),
+    ] {
+        assert_eq!(document["run"], "p1", "{format}: {document}");
+        assert_eq!(document["error"]["exit"], 3, "{format}: {document}");
+        let message = document["error"]["message"].as_str().unwrap();
+        assert!(message.contains("DESK_URL"), "{format}: {message}");
+    }
+}

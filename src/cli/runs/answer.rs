@@ -171,13 +171,22 @@ impl Arguments {
         Ok(answered)
     }
 
-    /// Resumes the runs that got an answer, if requested and no process drives them.
+    /// Resumes the runs that got an answer, if requested and no process drives them. One of several runs that cannot be
+    /// resumed is reported, and the others go on.
     fn resume_runs(&self, planrun: &Planrun, runs: &[&str], terminal: Terminal) -> Result<Exit> {
+        if let [run] = runs {
+            return after_message(planrun, run, self.resume, terminal);
+        }
         let mut exit = Exit::Fine;
         for run in runs {
-            let one = after_message(planrun, run, self.resume, terminal)?;
-            if runs.len() == 1 || !matches!(one, Exit::Fine | Exit::Paused) {
-                exit = one;
+            match after_message(planrun, run, self.resume, terminal) {
+                Ok(Exit::Paused) => {}
+                Ok(one) => exit = exit.or_worse(one),
+                Err(Failure::Interrupted) => return Ok(Exit::Interrupted),
+                Err(failure) => {
+                    terminal.error(&format!("{run}: {failure}"));
+                    exit = exit.or_worse(Exit::from(&failure));
+                }
             }
         }
         Ok(exit)

@@ -47,11 +47,18 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
             .runs
             .iter()
             .map(|open| (open, project(), terminal.style)),
+        &unreadable(&inbox, project()),
         arguments,
         || of_plan(planrun, arguments.plan.as_deref()),
         terminal,
     )?;
     Ok(exit)
+}
+
+/// Returns the runs whose questions cannot be read, for programs.
+fn unreadable(inbox: &Inbox, project: Option<&str>) -> Vec<serde_json::Value> {
+    let document = |(run, error): &(String, _)| json!({ "project": project, "run": run, "message": format!("{error}") });
+    inbox.unreadable.iter().map(document).collect()
 }
 
 /// Reports the runs whose questions cannot be read, with the command that deletes them.
@@ -70,7 +77,7 @@ pub(super) fn report_unreadable(inbox: &Inbox, project: Option<&str>, terminal: 
 /// Prints the questions of every project at or below the current folder. An unreadable journal does not hide the
 /// questions of other projects.
 pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit> {
-    let (mut waiting, mut exit) = (Vec::new(), Exit::Fine);
+    let (mut waiting, mut damaged, mut exit) = (Vec::new(), Vec::new(), Exit::Fine);
     for folder in projects_below(Path::new(".")) {
         let project = folder.display().to_string();
         let location = Location { folder, file: None };
@@ -80,6 +87,7 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit>
                 if report_unreadable(&inbox, Some(&project), terminal) != Exit::Fine {
                     exit = Exit::Environment;
                 }
+                damaged.extend(unreadable(&inbox, Some(&project)));
                 let style = terminal
                     .with_language(Project::language(&**planrun.host(), planrun.location()))
                     .style;
@@ -100,6 +108,7 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit>
         waiting
             .iter()
             .map(|(open, project, style)| (open, Some(&**project), *style)),
+        &damaged,
         arguments,
         || Ok(String::new()),
         terminal,
@@ -133,6 +142,7 @@ pub(super) fn questions_of(planrun: &Planrun, run: &str, terminal: Terminal) -> 
 
 fn show<'a>(
     waiting: impl Iterator<Item = (&'a OpenRun, Option<&'a str>, Appearance)>,
+    unreadable: &[serde_json::Value],
     arguments: &Arguments,
     of_plan: impl Fn() -> Result<String>,
     terminal: Terminal,
@@ -162,7 +172,11 @@ fn show<'a>(
     }
     match arguments.format {
         Format::Json => {
-            terminal.print_document(&json!({ "version": 1, "questions": documents }))?;
+            terminal.print_document(&json!({
+                "version": 1,
+                "questions": documents,
+                "unreadable": unreadable,
+            }))?;
         }
         Format::Human => terminal.print(&texts.join("\n"))?,
     }

@@ -58,8 +58,16 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     let now = planrun.host().now();
     match arguments.format {
         Format::Json => {
-            let rows: Vec<_> = rows.iter().map(document).collect();
+            let mut exit = Exit::Fine;
+            for row in rows.iter().filter(|_| arguments.waiting) {
+                if let Err(error) = planrun.questions(&row.run) {
+                    terminal.error(&format!("run {}: {error}", visible_line(&row.run)));
+                    exit = Exit::Environment;
+                }
+            }
+            let rows: Vec<_> = rows.iter().map(|row| document(planrun, row)).collect();
             terminal.print_document(&json!({ "version": 1, "runs": rows }))?;
+            return Ok(exit);
         }
         Format::Human if rows.is_empty() => {}
         Format::Human => {
@@ -136,7 +144,12 @@ fn wake_label(wake: Wake) -> &'static str {
     }
 }
 
-fn document(row: &RunSummary) -> serde_json::Value {
+fn document(planrun: &Planrun, row: &RunSummary) -> serde_json::Value {
+    let wakes = planrun.wake(row).map(|wake| match wake {
+        Wake::Delivered => "delivered",
+        Wake::QuestionExpires => "question_expires",
+        Wake::Resumes => "resumes",
+    });
     json!({
         "run": row.run,
         "plan": row.plan,
@@ -145,6 +158,7 @@ fn document(row: &RunSummary) -> serde_json::Value {
         "created_at": timestamp(row.created_at),
         "updated_at": timestamp(row.updated_at),
         "wake_at": row.wake_at.map(timestamp),
+        "wakes": wakes,
         "error": row.error,
         "note": row.note,
         "steps_done": row.steps_done,

@@ -32,7 +32,7 @@ use super::shell::set_project;
 use super::suggest::did_you_mean;
 use super::{Exit, Failure, Result, Terminal};
 use planrun_runs::runs::{
-    CancelOptions, Delivery, Error, ErrorKind, Planrun, ResumeOptions, RunFilter,
+    CancelOptions, Delivery, Error, ErrorKind, Planrun, ResumeOptions, RunFilter, RunSummary,
 };
 
 const EXAMPLES: &str = "\
@@ -291,17 +291,34 @@ fn resume_due(planrun: &Planrun, output: OutputOptions) -> Result<Exit> {
             Err(_) if is_taken => continue,
             Err(failure) => {
                 terminal.error(&format!("{}: {failure}", row.run));
+                report_not_resumed(&row, &failure, output)?;
                 Exit::from(&failure)
             }
         };
         if interrupt.is_cancelled() {
             return Ok(Exit::Interrupted);
         }
-        if !matches!(one, Exit::Fine | Exit::Paused) {
-            exit = one;
+        if one != Exit::Paused {
+            exit = exit.or_worse(one);
         }
     }
     Ok(exit)
+}
+
+/// Adds a run that could not be resumed to the output for programs, which would lack it otherwise.
+fn report_not_resumed(row: &RunSummary, failure: &Failure, output: OutputOptions) -> Result<()> {
+    let document = json!({
+        "version": 1,
+        "run": row.run,
+        "plan": row.plan,
+        "error": { "message": failure.to_string(), "exit": Exit::from(failure).code() },
+    });
+    if let Some(collected) = output.collected {
+        collected.borrow_mut().push(document.to_string());
+    } else if output.format == RunFormat::Ndjson {
+        output.terminal.print_json(&format!("{document}\n"))?;
+    }
+    Ok(())
 }
 
 fn retry(planrun: &Planrun, arguments: &RetryArguments, terminal: Terminal) -> Result<Exit> {
