@@ -338,3 +338,23 @@ tools:
     let message = document["error"]["message"].as_str().unwrap();
     assert!(message.contains("NOT_SET"), "{document}");
 }
+
+#[test]
+fn a_call_that_cannot_be_recorded_is_one_document_whether_it_is_deferred_or_not() {
+    let place = folder([(
+        ".planrun",
+        "a file where the folder of the journal would be",
+    )]);
+    let call = ["tools", "run", "sys.uuid", "--format", "json"];
+    for more in [&[][..], &["--defer"]] {
+        let refused = run(&place, &[&call[..], more].concat());
+        assert_eq!(refused.status, 3, "{refused:?}");
+        assert_eq!(
+            refused.json()["error"]["code"],
+            "environment",
+            "{refused:?}"
+        );
+    }
+    let human = run(&place, &["tools", "run", "sys.uuid", "--defer"]);
+    assert_eq!((human.status, &*human.stdout), (3, ""), "{human:?}");
+}

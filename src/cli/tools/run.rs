@@ -87,11 +87,7 @@ pub fn run(
     };
     let planrun = Planrun::at(workspace.host.clone(), workspace.location.clone());
     if arguments.defer {
-        let run = planrun.start(&call.plan, call.inputs, RunOptions::default())?;
-        let tool = &arguments.tool;
-        let begun = deferred::begin(&planrun, run, (tool, call.arguments))?;
-        terminal.print_document(&begun)?;
-        return Ok(Exit::Fine);
+        return defer(&planrun, arguments, call, terminal);
     }
     match wait(call.plan.verify_contracts())? {
         Err(Error::Obstacles(report)) => {
@@ -123,6 +119,31 @@ pub fn run(
             )
         }
         Format::Json => run_as_document(&planrun, call, &workspace.location.folder, terminal),
+    }
+}
+
+/// Hands a call to a new process, and prints where its result will be.
+fn defer(
+    planrun: &Planrun,
+    arguments: &RunArguments,
+    call: Call,
+    terminal: Terminal,
+) -> Result<Exit> {
+    let run = planrun.start(&call.plan, call.inputs, RunOptions::default());
+    let called = (&*arguments.tool, call.arguments);
+    let begun = run
+        .map_err(Failure::from)
+        .and_then(|run| deferred::begin(planrun, run, called));
+    match begun {
+        Err(Failure::Environment(message)) if matches!(arguments.format, Format::Json) => {
+            let refusal = Refusal::new("environment", &message);
+            terminal.print_document(&refusal.document())?;
+            Ok(Exit::Environment)
+        }
+        begun => {
+            terminal.print_document(&begun?)?;
+            Ok(Exit::Fine)
+        }
     }
 }
 
