@@ -114,3 +114,32 @@ fn a_patch_tells_which_files_of_the_project_it_replaces() {
     let taken = "the run takes over the changed planrun.yaml\n";
     assert!(patched.stderr.contains(taken), "{patched:?}");
 }
+
+#[test]
+fn a_new_listener_waits_for_what_is_still_to_come() {
+    let plan = |listeners: &str| {
+        format!(
+            "use fs\n\nplan a() -> any {{\n    allow {{ write: [\".\"] }}\n    \
+             task t \"Work\" {{ n: int }}\n    task u \"Rest\" {{ n: int }}\n    \
+             step one = fs.write(path: \"one.txt\", content: \"1\")\n    set t done {{ n: 1 }}\n    \
+             step ok = input \"Go?\" -> {{ go: bool }}\n{listeners}    set u done {{ n: 2 }}\n    reply ok.go\n}}\n"
+        )
+    };
+    let on = |event: &str| {
+        format!(
+            "    listener l on {event} {{\n        \
+             step two = fs.write(path: \"two.txt\", content: \"2\")\n    }}\n"
+        )
+    };
+    for (event, subject) in [
+        ("t is done", "`t`"),
+        ("one is completed", "`one`"),
+        ("u is done && t is done", "`t`"),
+    ] {
+        let why = format!("the listener `l` cannot be added or changed: {subject} has begun");
+        assert_refused(&plan(""), &[], &plan(&on(event)), &why);
+    }
+    let (patched, answered) = patched(&plan(""), &[], &plan(&on("u is done")));
+    assert_eq!(patched.status, 0, "{patched:?}");
+    assert_eq!(answered.stdout, "true\n", "{answered:?}");
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::graph::Edge;
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::sema::{Node, NodeKind, OnFailure, Plan, Step};
+use planrun_lang::sema::{self, Node, NodeKind, OnFailure, Plan, Step};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Denied, Effect, ErrorClass, check_value};
 use planrun_lang::value::Value;
@@ -159,11 +159,12 @@ pub fn accepts_patch(
         sets: executed_sets(was, replay),
     };
     let frozen = frozen(&program, was, &started, replay);
-    refuse_changes(&frozen, &old, &new)?;
+    refuse_changes(&frozen, (&old, &new), replay)?;
     if let Some(set) = started.missing_set(is) {
         return Err(cannot_be_changed(&format!("`{}`", visible_line(set))));
     }
     refuse_above(was, is, &started)?;
+    refuse_listeners(is.plan, (&old, &new), replay)?;
     refuse_contracts(was.plan, is.plan, replay)?;
     refuse_old_failures((was.plan, is.plan), (&old, &new), replay)?;
     refuse_inputs(was.plan, is.plan, inputs)?;
@@ -250,23 +251,78 @@ fn frozen(
 
 fn refuse_changes(
     frozen: &BTreeSet<String>,
-    was: &BTreeMap<String, String>,
-    is: &BTreeMap<String, String>,
+    (was, is): (&BTreeMap<String, String>, &BTreeMap<String, String>),
+    replay: &ReplayState,
 ) -> Result<(), Error> {
     let changed = frozen.iter().filter(|name| was.get(*name) != is.get(*name));
-    let changed: Vec<String> = changed
-        .map(|name| format!("`{}`", visible_line(name)))
-        .collect();
+    let changed: Vec<&String> = changed.collect();
     if changed.is_empty() {
         return Ok(());
     }
-    Err(cannot_be_changed(&changed.join(", ")))
+    let quoted = changed
+        .iter()
+        .map(|name| format!("`{}`", visible_line(name)));
+    let what = quoted.collect::<Vec<_>>().join(", ");
+    let has_failed = |name: &&String| {
+        let step = replay.steps.get(name.as_str());
+        step.is_some_and(|step| step.state == StepState::Failed)
+    };
+    if changed.iter().all(has_failed) {
+        return Err(Error::Invalid(format!(
+            "{what} cannot be changed like this: a call that has failed may become another call, or get `when false` so that \
+             it is left out, unless it may have happened; it cannot be removed or become something else"
+        )));
+    }
+    Err(cannot_be_changed(&what))
 }
 
 fn cannot_be_changed(what: &str) -> Error {
     Error::Invalid(format!(
         "{what} cannot be changed: the run has already started or read it; restore it, and add new statements below"
     ))
+}
+
+/// Refuses new and changed listeners on what has had events already. The run is continued by repeating its events with
+/// the new text, so such a listener would fire for them, and a listener has no memory of what was before it.
+fn refuse_listeners(
+    is: &Plan,
+    (old, new): (&BTreeMap<String, String>, &BTreeMap<String, String>),
+    replay: &ReplayState,
+) -> Result<(), Error> {
+    for node in &is.body().nodes {
+        let (NodeKind::Listener(listener), Some(name)) = (&node.kind, node.name.as_deref()) else {
+            continue;
+        };
+        if old.get(name) == new.get(name) {
+            continue;
+        }
+        let mut past = None;
+        listener.on.leaves(&mut |leaf| {
+            let subject = match &leaf.kind {
+                sema::EventKind::Step { name, .. } => {
+                    Some(name).filter(|name| replay.steps.contains_key(*name))
+                }
+                sema::EventKind::Task { task, .. } => {
+                    Some(&is.task(*task).name).filter(|name| replay.tasks.contains_key(*name))
+                }
+                sema::EventKind::Plan(_)
+                | sema::EventKind::Signal(_)
+                | sema::EventKind::Not(_)
+                | sema::EventKind::All(_)
+                | sema::EventKind::Any(_)
+                | sema::EventKind::Damaged => None,
+            };
+            past = past.take().or_else(|| subject.cloned());
+        });
+        if let Some(subject) = past {
+            let (listener, subject) = (visible_line(name), visible_line(&subject));
+            return Err(Error::Invalid(format!(
+                "the listener `{listener}` cannot be added or changed: `{subject}` has begun or has been set before, and the \
+                 listener would fire for that; add a step that does now what the listener would do"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses new statements for which a started step below would have had to wait.
