@@ -86,6 +86,36 @@ async fn r3_1_only_an_arm_that_names_it_catches_an_unknown_outcome() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r3_1_an_unknown_outcome_decides_with_what_its_block_fails_whichever_failure_is_first() {
+    let lost = |millis| {
+        world()
+            .tool("a.read", [after(20, Fail("tool.busy", Answered))])
+            .tool("a.write", [after(millis, Fail("transient.network", Maybe))])
+    };
+    let both = "parallel { step r = a.read() step w = a.write() }";
+    let in_a_block = |arms: &str| format!("step b = do {{ {both} }} {arms} reply 7");
+    for millis in [10, 30] {
+        let ran = lost(millis)
+            .run(&plan(&in_a_block("recover tool.busy => 2")))
+            .await;
+        assert_eq!(ran.class(), "unknown_outcome", "{millis}");
+        let named = in_a_block("recover tool.busy => 2 recover unknown_outcome => 3");
+        let ran = lost(millis).run(&plan(&named)).await;
+        assert_eq!(ran.reply(), json!(7), "{millis}");
+        assert_eq!(
+            ran.step("b").recovered.unwrap().get("class"),
+            Some(&"unknown_outcome".into())
+        );
+        // An element tells what is unknown about it.
+        let settled = format!(
+            "step b = each x in [1] max 1 settle {{ {both} }} reply b.map(x, x.ok ? \"\" : x.error.class)"
+        );
+        let ran = lost(millis).run(&plan(&settled)).await;
+        assert_eq!(ran.reply(), json!(["unknown_outcome"]), "{millis}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn r3_2_retries_by_default_belong_to_what_may_be_repeated() {
     let failing = |tool: &str| world().tool(tool, [Fail("transient.network", No)]);
     for (tool, attempts) in [("a.read", 3), ("a.put", 3), ("a.write", 1)] {

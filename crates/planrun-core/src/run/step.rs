@@ -24,7 +24,7 @@ use super::reached::Reached;
 use super::signal::Waits;
 use super::step_limit;
 use super::task::Tasks;
-use super::unknown_outcome::UnknownOutcomes;
+use super::unknown_outcome::{UnknownOutcomes, outranks_first_failure};
 use crate::journal::{Bound, EventKind, StepError, Waiting};
 
 /// The concepts that work for steps, or that steps wait for.
@@ -240,6 +240,7 @@ impl Steps {
             return self.parking.park(ctx, at, error);
         }
         ctx.settle(at, End::Failed(error.clone()));
+        outranks_first_failure(&mut ctx.tree, at, &error);
         ctx.block_failed(at.0, error, false);
     }
 

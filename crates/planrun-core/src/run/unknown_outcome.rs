@@ -240,6 +240,27 @@ impl UnknownOutcomes {
     }
 }
 
+/// Lets a call whose outcome is unknown decide with what the block around it fails, if another failure has ended that
+/// block before: only an arm that names `unknown_outcome` may catch the failure then. A run fails in any case.
+pub(super) fn outranks_first_failure(tree: &mut Tree, at: NodeRef, error: &Arc<StepError>) {
+    let is_unknown = |error: &StepError| error.class == ErrorClass::UnknownOutcome;
+    let (mut frame, mut error) = (at.0, error.clone());
+    while let Some(owner) = tree[frame].owner.filter(|_| is_unknown(&error)) {
+        match &tree[frame].ending {
+            // Its block was ended by the failure of a block around it.
+            Some(Ending::Cancelled) => {}
+            Some(Ending::Failed(first)) if !is_unknown(first) => {
+                tree[frame].ending = Some(Ending::Failed(error));
+                return;
+            }
+            Some(Ending::Failed(_)) | None => return,
+        }
+        let path = tree.own_path((owner.frame, owner.node));
+        error = Arc::new(StepError::of_inner(&error, &path));
+        frame = owner.frame;
+    }
+}
+
 /// Returns true if people are asked whether a call took effect: always after a crash, otherwise if the policy pauses
 /// the run; but not if the run has no journal, or if a `recover` arm of the step, or of one around it, handles the
 /// unknown outcome.
