@@ -801,6 +801,38 @@ fn the_exit_code_of_a_cancel_states_whether_the_run_is_cancelled() {
 
 #[cfg(unix)]
 #[test]
+fn a_run_whose_process_is_stopped_during_a_wait_is_due_when_the_wait_is_over() {
+    use std::process::{Command, Stdio};
+    let plan = "plan p() { step w = wait 40s }";
+    let place = folder([("a.plan", plan)]);
+    let waiting = Command::new(env!("CARGO_BIN_EXE_planrun"))
+        .args(["run", "a.plan", "--run-id", "r1"])
+        .current_dir(place.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begins = || {
+        run(&place, &["runs", "events", "r1"])
+            .stdout
+            .contains("step.waiting")
+    };
+    while !begins() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let signalled = Command::new("kill")
+        .args(["-TERM", &waiting.id().to_string()])
+        .status();
+    assert!(signalled.unwrap().success());
+    let ended = waiting.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+    let list = run(&place, &["runs", "list", "--format", "json"]).json();
+    let row = &list["runs"][0];
+    assert_eq!((&row["status"], &row["wakes"]), (&"paused".into(), &"resumes".into()));
+    assert!(row["wake_at"].is_string(), "{row}");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_cancel_that_is_interrupted_while_it_undoes_can_be_ended_with_the_effects_kept() {
     use std::process::{Command, Stdio};
     let plan = "use fs, sys

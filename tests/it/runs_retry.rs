@@ -108,3 +108,38 @@ fn an_undo_that_failed_is_retried_until_it_succeeds() {
     tells(&pruned.stderr, "deleted 1 run");
     assert!(!pruned.stderr.contains("kept"), "{pruned:?}");
 }
+
+#[test]
+fn the_exit_code_of_a_cancel_and_of_its_retry_says_whether_the_effects_are_undone() {
+    let plan = "use desk
+
+plan trip(where: string) {
+    step room = desk.book(what: where)
+        undo desk.cancel(id: room.id)
+    step go = input \"Go?\" -> { yes: bool }
+    ensure go.yes else \"no\"
+}
+";
+    let folder = folder([
+        ("planrun.yaml", PROJECT),
+        ("bin/desk", DESK),
+        ("trip.plan", plan),
+    ]);
+    let run = |arguments: &[&str]| {
+        planrun(arguments.iter().copied())
+            .within(folder.path())
+            .run()
+    };
+    for id in ["r", "kept"] {
+        let begun = run(&["run", "trip.plan", "-i", "where=Rome", "--run-id", id]);
+        assert_eq!(begun.status, 4, "{begun:?}");
+    }
+    let cancelled = run(&["runs", "cancel", "r"]);
+    assert_eq!(cancelled.status, 1, "{cancelled:?}");
+    assert_eq!(run(&["runs", "cancel", "kept", "--keep"]).status, 0);
+    let again = run(&["runs", "retry", "r"]);
+    assert_eq!(again.status, 1, "{again:?}");
+    std::fs::write(folder.path().join("open"), "").unwrap();
+    let undone = run(&["runs", "retry", "r"]);
+    assert_eq!(undone.status, 0, "{undone:?}");
+}

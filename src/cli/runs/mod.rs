@@ -122,7 +122,8 @@ impl OutputArguments {
 /// Retry the failed part of a run
 ///
 /// If the run is paused because of a failure, the failed steps are retried; what has been done and not undone is not
-/// done again. If the run has ended, only the verifications and the undos that have failed are retried.
+/// done again. If the run has ended, only the verifications and the undos that have failed are retried; for a cancelled
+/// run, the command exits with 0 if everything is undone then, and with 1 if not.
 #[derive(Debug, Args)]
 struct RetryArguments {
     /// Id of the run, or a prefix of it
@@ -134,7 +135,7 @@ struct RetryArguments {
 
 /// Cancel a run, and undo what it did where its plan defines how
 ///
-/// Exits with 0 if the run is cancelled. If another process drives the run, that process is asked to cancel it, and the
+/// Exits with 0 if the run is cancelled, but with 1 if an undo has failed. If another process drives the run, that process is asked to cancel it, and the
 /// command exits with 0 at once. Otherwise, exits with 4 if the run is paused because undoing needs a person, with 1 if
 /// it has ended in another way, with 2 if it had already ended, and with 3, without cancelling it, if undoing needs an
 /// environment variable that is not set.
@@ -323,12 +324,26 @@ fn report_not_resumed(row: &RunSummary, failure: &Failure, output: OutputOptions
 
 fn retry(planrun: &Planrun, arguments: &RetryArguments, terminal: Terminal) -> Result<Exit> {
     let output = arguments.output.options(terminal);
-    drive(
+    let cancelled = |run: &RunSummary| run.state == Some(RunState::Cancelled);
+    let had_undos = planrun
+        .run(&arguments.run)
+        .is_ok_and(|before| cancelled(&before) && undone(&before) != Exit::Fine);
+    let exit = drive(
         planrun,
         (ResumeOptions::default(), None),
         output,
         |options| planrun.retry(&arguments.run, options),
-    )
+    )?;
+    if had_undos {
+        // The run stays cancelled; what counts is whether its effects are undone now.
+        return Ok(undone(&planrun.run(&arguments.run)?));
+    }
+    Ok(exit)
+}
+
+/// Returns whether everything that a run had to undo is undone. The note of an ended run says how much is not.
+fn undone(run: &RunSummary) -> Exit {
+    Exit::fine_if(run.note.is_none())
 }
 
 /// Describes why nothing was delivered to a run.
@@ -383,7 +398,9 @@ fn cancel(planrun: &Planrun, arguments: &CancelArguments, terminal: Terminal) ->
         terminal.note(&format!("the run {id} is {}", summary.state_name()));
     }
     Ok(match summary.state {
-        Some(RunState::Cancelled) => Exit::Fine,
+        // With these options, what is not undone is kept on purpose.
+        Some(RunState::Cancelled) if how.keep || how.force => Exit::Fine,
+        Some(RunState::Cancelled) => undone(&summary),
         // It had nothing left to cancel.
         Some(RunState::Completed) => Exit::Findings,
         _ => exit,

@@ -1,8 +1,10 @@
 //! Opening: new files, files of another kind, and reading while another process writes.
 
 use std::fs;
+use std::sync::Arc;
 
-use planrun_runs::journal::store::{Filter, JournalError, Store as _};
+use planrun_runs::journal::store::{Filter, Journal, JournalError, Settings, Store as _};
+use planrun_tools::host::RealHost;
 use rusqlite::Connection;
 
 use super::temp_journal::{TempJournal, append, create, numbers, open, wait_durable};
@@ -70,6 +72,27 @@ fn a_newer_format_is_refused() {
             }
         );
     }
+}
+
+#[test]
+fn an_older_format_is_upgraded_by_the_first_command_that_opens_the_journal() {
+    let temp = TempJournal::new();
+    create(&temp.open(), "r1").close().unwrap();
+    let set_older = Connection::open(temp.path()).unwrap();
+    set_older.pragma_update(None, "user_version", 2).unwrap();
+    drop(set_older);
+    let error = temp.read().unwrap_err();
+    assert!(
+        matches!(error, JournalError::OlderFormat { found: 2, .. }),
+        "{error}"
+    );
+    let host = Arc::new(RealHost);
+    let opened = Journal::open_there(&temp.path(), Settings::default(), host).unwrap();
+    assert_eq!(opened.runs(&Filter::default()).unwrap().len(), 1);
+    assert_eq!(
+        temp.read().unwrap().runs(&Filter::default()).unwrap().len(),
+        1
+    );
 }
 
 #[test]

@@ -31,7 +31,8 @@ impl Run {
             match interruption {
                 Interruption::Waiting { wake: until, .. } => wake = *until,
                 Interruption::Failed(error) => outcome.error = Some(error.clone()),
-                Interruption::Asked | Interruption::Journal(_) | Interruption::Reached => {}
+                Interruption::Asked => wake = self.waiting().next_wait_over(),
+                Interruption::Journal(_) | Interruption::Reached => {}
             }
             let still = self.waiting().only_others_are_awaited();
             self.ctx.outbox.emit(EventKind::RunPaused { wake, still });

@@ -83,15 +83,27 @@ impl Idle<'_> {
         {
             return None;
         }
-        let now = self.ctx.outbox.now.monotonic;
-        let left =
-            |at: Duration| i128::try_from(at.saturating_sub(now).as_nanos()).unwrap_or(i128::MAX);
-        let wake = wake.map(|at| self.ctx.outbox.now.wall.saturating_add(left(at)));
         Some(Interruption::Waiting {
-            wake,
+            wake: wake.map(|at| self.wall_time(at)),
             events: self.conditions(),
             awaited: self.awaited(),
         })
+    }
+
+    /// Returns the time at which the next `wait` of the run is over. It comes whatever has stopped the process.
+    pub(super) fn next_wait_over(&self) -> Option<i128> {
+        let is_wait = |(_, timer): &(Duration, Timer)| {
+            matches!(timer, Timer::Wait(..)) && self.still_counts(*timer, false)
+        };
+        let waits = self.ctx.schedule.timers().filter(is_wait);
+        waits.map(|(at, _)| self.wall_time(at)).min()
+    }
+
+    /// Returns the wall-clock time of a moment that is still to come, in nanoseconds since the Unix epoch.
+    fn wall_time(&self, at: Duration) -> i128 {
+        let left = at.saturating_sub(self.ctx.outbox.now.monotonic);
+        let left = i128::try_from(left.as_nanos()).unwrap_or(i128::MAX);
+        self.ctx.outbox.now.wall.saturating_add(left)
     }
 
     /// Returns true if what a timer belongs to is still waiting.

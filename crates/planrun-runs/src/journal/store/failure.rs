@@ -41,7 +41,7 @@ pub enum JournalError {
         known: i64,
     },
     #[error(
-        "the journal {path} has the older format {found}; start any run that uses it to upgrade it to format {known}"
+        "the journal {path} has the older format {found}; `planrun runs list` in its project upgrades it to format {known}"
     )]
     OlderFormat {
         path: PathBuf,

@@ -145,10 +145,15 @@ impl Journal {
         settings: Settings,
         host: Arc<dyn Host>,
     ) -> Result<Self, JournalError> {
-        let reading = file::for_reading(path, &settings)?;
-        let (connection, unwritable) = match file::for_writing(path, &settings) {
-            Ok(connection) => (connection, None),
-            Err(error) => (reading, Some(error)),
+        let reading = match file::for_reading(path, &settings) {
+            // Opening it for writing upgrades it.
+            Err(JournalError::OlderFormat { .. }) => None,
+            reading => Some(reading?),
+        };
+        let (connection, unwritable) = match (file::for_writing(path, &settings), reading) {
+            (Ok(connection), _) => (connection, None),
+            (Err(error), Some(reading)) => (reading, Some(error)),
+            (Err(error), None) => return Err(error),
         };
         Ok(Self::with(path, settings, host, connection, unwritable))
     }
