@@ -187,6 +187,14 @@ plan a() {{
         let output = run_on_plan(&["check"], &plan(on), true);
         let all = output.stdout + &output.stderr;
         assert_eq!(all.contains("undo-never-runs"), never, "{on}: {all}");
+        let caller = "plan b() {
+    step called = a()
+    fail tool.late \"too late\"
+}
+";
+        let output = run_on_plan(&["check"], &(plan(on) + caller), true);
+        let all = output.stdout + &output.stderr;
+        assert!(!all.contains("undo-never-runs"), "{on}: {all}");
     }
 }
 

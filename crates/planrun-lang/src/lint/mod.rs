@@ -18,6 +18,7 @@ mod suspicion;
 mod weakened;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use foldhash::HashSet;
 
@@ -155,8 +156,24 @@ fn apply_rules(
     found.retain(|finding| {
         *finding.code != codes::order::CONSTANT_FAILURE || !errors.any_overlaps(finding.span)
     });
+    // The failure of a caller undoes what the listeners of a called plan did.
+    let called = called_in_file(checked);
+    found.retain(|finding| {
+        *finding.code != codes::failure::UNDO_NEVER_RUNS || !called.any_contains(finding.span)
+    });
     once_a_tool(&mut found);
     found
+}
+
+/// Returns the bodies of the plans that another plan of the file calls.
+fn called_in_file(checked: &CheckedFile) -> SpanIndex {
+    let called = checked.plans.iter().flat_map(|plan| &plan.plans);
+    let called = called.map(Arc::as_ptr).collect::<HashSet<_>>();
+    checked
+        .plans_as_written()
+        .filter(|(plan, _)| called.contains(&std::ptr::from_ref(*plan)))
+        .map(|(_, written)| written.body.span)
+        .collect()
 }
 
 /// Reports expressions in the tests of a file that always fail.

@@ -1,4 +1,5 @@
-//! `undo-never-runs`: an `undo` in a listener that fires after compensation.
+//! `undo-never-runs`: an `undo` in a listener that fires after compensation, in a plan that no plan of its file calls.
+//! If a plan is called, the failure of its caller undoes what its listeners did.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
@@ -16,13 +17,12 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         else {
             continue;
         };
-        let message =
-            "this never runs: steps are undone before listeners for the end of the plan fire";
+        let message = "this runs only if another plan calls this one and fails afterwards";
         let finding = codes::failure::UNDO_NEVER_RUNS.at(clause, message);
         found.push(
             finding
                 .label(listener.span, "fires at the end of the plan")
-                .help("remove it, or act in the plan itself"),
+                .help("remove it if no plan calls this one, or act in the plan itself"),
         );
     }
 }
