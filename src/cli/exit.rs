@@ -55,6 +55,7 @@ impl Exit {
     }
 
     /// Returns the more serious of two outcomes, for a command that does several things.
+    #[must_use]
     pub fn or_worse(self, other: Self) -> Self {
         let rank = |exit| match exit {
             Self::Fine => 0,

@@ -827,7 +827,10 @@ fn a_run_whose_process_is_stopped_during_a_wait_is_due_when_the_wait_is_over() {
     assert_eq!(ended.status.code(), Some(130), "{ended:?}");
     let list = run(&place, &["runs", "list", "--format", "json"]).json();
     let row = &list["runs"][0];
-    assert_eq!((&row["status"], &row["wakes"]), (&"paused".into(), &"resumes".into()));
+    assert_eq!(
+        (&row["status"], &row["wakes"]),
+        (&"paused".into(), &"resumes".into())
+    );
     assert!(row["wake_at"].is_string(), "{row}");
 }
 

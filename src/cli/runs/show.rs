@@ -140,9 +140,12 @@ fn timeline(outcome: &Outcome, began: i128) -> String {
     for ((step, path), offset) in steps.iter().zip(&paths).zip(&offsets) {
         // How long a step takes that has not ended is not known; its bar goes on to the last end.
         let is_open = matches!(step.status, StepState::Running | StepState::Waiting);
-        let length = |offset: u64| match is_open {
-            true => total.saturating_sub(offset),
-            false => step.duration_ms,
+        let length = |offset: u64| {
+            if is_open {
+                total.saturating_sub(offset)
+            } else {
+                step.duration_ms
+            }
         };
         let bar = offset.map(|offset| bar(offset, length(offset), total));
         let line = format!(
