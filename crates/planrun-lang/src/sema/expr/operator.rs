@@ -165,6 +165,7 @@ fn meant_choice<'a>(first: &'a ast::Expr, rest: &'a [ast::ChainLink]) -> Option<
 
 /// Reports a choice that is written with `&&` and `||` once.
 fn check_meant_choice(checker: &mut Checker<'_>, choice: &MeantChoice<'_>, span: Span) -> Typed {
+    let mark = checker.env.mark();
     for condition in &choice.conditions {
         let typed = checker.expression(condition);
         require_bool(
@@ -173,12 +174,14 @@ fn check_meant_choice(checker: &mut Checker<'_>, choice: &MeantChoice<'_>, span:
             &typed,
             condition.span,
         );
+        checker.env.assume(condition, true);
     }
     checker.report(report::meant_choice(span, choice.and, choice.or));
-    let [yes, no] =
-        [choice.yes, choice.no].map(|value| checker.lazily(|checker| checker.expression(value)).ty);
+    let yes = checker.lazily(|checker| checker.expression(choice.yes));
+    checker.env.reset(mark);
+    let no = checker.lazily(|checker| checker.expression(choice.no));
     Typed {
-        ty: Type::union([yes, no]),
+        ty: Type::union([yes.ty, no.ty]),
         ..Typed::fail("`&&` and `||` do not choose between values", span)
     }
 }
