@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use planrun_lang::diag::render::{
-    Appearance, Language, command_in, escape_json, quoted, visible_line, wrap,
+    Appearance, Language, command_in, escape_json, quoted, visible_line,
 };
 use planrun_lang::value::{Key, Value};
 
@@ -232,11 +232,11 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds external text behind the margin, on at most `max` lines.
+    /// Adds external text behind the margin, as much of it as `max` full lines hold.
     fn external(&mut self, indent: usize, text: &str, max: usize) {
         let room = self.width - self.margin.width() - indent;
         let text = short(&visible_line(text), room * max, self.words);
-        for line in wrap(&text, room) {
+        for line in wrapped(&text, room) {
             self.text.push_str(self.margin);
             self.text.extend(std::iter::repeat_n(' ', indent));
             self.text.push_str(&line);
@@ -387,4 +387,19 @@ fn short(text: &str, columns: usize, words: Words) -> String {
         .collect();
     let left = text.chars().count() - head.chars().count() - tail.chars().count();
     format!("{head}{}{tail}", mark(left))
+}
+
+/// Breaks text into lines of a number of columns, after a space if a line has one. No character is left out.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    for character in text.chars() {
+        if line.width() + character.width().unwrap_or(0) > columns {
+            let cut = line.rfind(' ').map_or(line.len(), |space| space + 1);
+            let rest = line.split_off(cut);
+            lines.push(std::mem::replace(&mut line, rest));
+        }
+        line.push(character);
+    }
+    lines.push(line);
+    lines
 }

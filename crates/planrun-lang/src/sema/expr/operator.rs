@@ -139,6 +139,7 @@ struct MeantChoice<'a> {
 }
 
 /// Returns the parts of a choice that is written with `&&` and `||`: both of its values are texts or numbers.
+#[inline(never)]
 fn meant_choice<'a>(first: &'a ast::Expr, rest: &'a [ast::ChainLink]) -> Option<MeantChoice<'a>> {
     let is_value = |expr: &ast::Expr| match &expr.kind {
         ast::ExprKind::Template(_) => true,
@@ -163,7 +164,8 @@ fn meant_choice<'a>(first: &'a ast::Expr, rest: &'a [ast::ChainLink]) -> Option<
     })
 }
 
-/// Reports a choice that is written with `&&` and `||` once.
+/// Reports a choice that is written with `&&` and `||` once. Not inlined, so that nested chains need less stack.
+#[inline(never)]
 fn check_meant_choice(checker: &mut Checker<'_>, choice: &MeantChoice<'_>, span: Span) -> Typed {
     let mark = checker.env.mark();
     for condition in &choice.conditions {

@@ -34,6 +34,7 @@ pub(in crate::sema::expr) fn impossible_pattern(
 
 /// Creates the diagnostic for `null` as the pattern of a subject that is never null. Like other tests for null, it is
 /// superfluous but does no harm.
+#[inline(never)]
 pub(in crate::sema::expr) fn never_null_pattern(subject: &Type, span: Span) -> Diagnostic {
     UNREACHABLE_ARM
         .at(span, "the value of this `match` is never null")

@@ -472,6 +472,8 @@ pub(in crate::sema::expr) fn no_key(ty: &Type, span: Span) -> Diagnostic {
         .help("use a string, a whole number or a bool as a key")
 }
 
+/// Creates the diagnostic for a value in a template that is no text. Not inlined, so that nested templates need less stack.
+#[inline(never)]
 pub(in crate::sema::expr) fn interpolated_value(ty: &Type, span: Span, node: &Node) -> Diagnostic {
     let diagnostic = types::INTERPOLATED_VALUE
         .at(
