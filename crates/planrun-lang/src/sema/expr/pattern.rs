@@ -101,11 +101,7 @@ fn check_matcher(
                 combine::may_equal(&own, ty)
             };
             if !possible && *ty != Type::Never {
-                checker.report(if own == Type::Null {
-                    report::never_null_pattern(ty, pattern.span)
-                } else {
-                    report::impossible_pattern(&own, ty, pattern.span)
-                });
+                checker.report(report::impossible_pattern(&own, ty, pattern.span));
             }
             Matcher::Value(value)
         }

@@ -32,17 +32,6 @@ pub(in crate::sema::expr) fn impossible_pattern(
     }
 }
 
-/// Creates the diagnostic for `null` as the pattern of a subject that is never null. Like other tests for null, it is
-/// superfluous but does no harm.
-#[inline(never)]
-pub(in crate::sema::expr) fn never_null_pattern(subject: &Type, span: Span) -> Diagnostic {
-    UNREACHABLE_ARM
-        .at(span, "the value of this `match` is never null")
-        .note("never taken")
-        .expected(subject, "null")
-        .help(format!("remove the arm: the value is {}", short(subject)))
-}
-
 fn text_of(ty: &Type) -> Option<&str> {
     if let Type::Literal(Literal::String(text)) = ty {
         Some(text)

@@ -12,7 +12,7 @@ pub(super) use absence::{
     never_null, only_has,
 };
 pub(super) use bools::{meant_choice, meant_default, not_a_bool};
-pub(super) use choices::{impossible_pattern, never_null_pattern, non_exhaustive, unreachable_arm};
+pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
 pub(super) use functions::{
     as_function, bind_arguments, has_takes_a_field, joined_tool, map_with_position, map_with_value,
     named_argument, no_overload, on_time, static_key, unknown_clause, unknown_function,
